@@ -1,0 +1,64 @@
+"""Mann–Kendall's test for a trend, adjusted for autocorrelation.
+
+Called by `plateau`. Sources: M. G. Kendall, Rank Correlation Methods (1975); K. H. Hamed and
+A. R. Rao, Journal of Hydrology 204 (1998) 182–196 for the adjustment. Pure functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from harness.analyze.robust import theil_sen
+
+LAG_Z = 1.645
+"""Autocorrelations below this many standard errors (90 % two-sided, 1/sqrt(n)) are taken for chance."""
+
+
+@dataclass(frozen=True)
+class Trend:
+    """`z` is the standard score of S; `variance_ratio` >= 1 is what autocorrelation multiplied its variance by."""
+
+    s: int
+    z: float
+    variance_ratio: float
+
+
+def kendall(values: Sequence[float]) -> Trend:
+    """Return the adjusted trend score of a series; a constant series has z = 0.
+
+    The adjustment only ever widens: negative autocorrelation would narrow the variance and is ignored,
+    because a sawtooth must not make the test bolder.
+    """
+    series = np.asarray(values, dtype=float)
+    count = len(series)
+    if count < 4:
+        raise ValueError("a trend test needs at least four points")
+    first, second = np.triu_indices(count, k=1)
+    s = int(np.sum(np.sign(series[second] - series[first])))
+    _, ties = np.unique(series, return_counts=True)
+    variance = (count * (count - 1) * (2 * count + 5) - np.sum(ties * (ties - 1) * (2 * ties + 5))) / 18.0
+    if variance <= 0:
+        return Trend(s=0, z=0.0, variance_ratio=1.0)
+    ratio = _variance_ratio(series)
+    z = 0.0 if s == 0 else (s - np.sign(s)) / np.sqrt(variance * ratio)
+    return Trend(s=s, z=float(z), variance_ratio=ratio)
+
+
+def _variance_ratio(series: np.ndarray) -> float:
+    count = len(series)
+    rounds = np.arange(count, dtype=float)
+    residuals = stats.rankdata(series - theil_sen(series).per_round * rounds)
+    centred = residuals - residuals.mean()
+    power = float(np.sum(centred * centred))
+    if power == 0:
+        return 1.0
+    total = 0.0
+    for lag in range(1, count - 2):
+        correlation = float(np.sum(centred[lag:] * centred[:-lag])) / power
+        if abs(correlation) > LAG_Z / np.sqrt(count):
+            total += (count - lag) * (count - lag - 1) * (count - lag - 2) * correlation
+    return max(1.0, 1.0 + 2.0 * total / (count * (count - 1) * (count - 2)))
