@@ -182,7 +182,9 @@ def translated(where: str) -> Iterator[None]:
     except sa.exc.DBAPIError as error:
         raise StoreError(sentence_for(error.orig, where)) from error
     except sa.exc.StatementError as error:
-        raise StoreError(f"A value can't be stored in {where}: {error.orig}; correct it and record it again.") from error
+        raise StoreError(f"A value can't be stored in {where} ({error.orig}); correct it and record it again.") from error
+    except (OverflowError, ValueError) as error:
+        raise StoreError(f"A value can't be stored in {where} ({error}); correct it and record it again.") from error
     except sa.exc.TimeoutError as error:
         raise StoreError(f"All connections to {where} are in use; use fewer threads on one store.") from error
 

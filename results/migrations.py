@@ -108,10 +108,9 @@ def migrate(
 
 def _add_elements(connection: Connection, metadata: sa.MetaData, version: int) -> None:
     """Create the tables, then the columns, then the indexes that came with `version`."""
-    frozen = _tables_at(metadata, version)
     for table in metadata.sorted_tables:
         if since(table) == version:
-            connection.execute(sa.schema.CreateTable(frozen.tables[table.name]))
+            _create_table(connection, table, version)
         elif since(table) < version:
             for column in table.columns:
                 if since(column) == version:
@@ -122,15 +121,11 @@ def _add_elements(connection: Connection, metadata: sa.MetaData, version: int) -
                 connection.execute(sa.schema.CreateIndex(index))
 
 
-def _tables_at(metadata: sa.MetaData, version: int) -> sa.MetaData:
-    """Return the tables as they were at `version`: without the columns that came later."""
-    frozen = sa.MetaData()
-    for table in metadata.sorted_tables:
-        if since(table) > version:
-            continue
-        columns = [column.copy() for column in table.columns if since(column) <= version]
-        sa.Table(table.name, frozen, *columns, **table.dialect_kwargs)
-    return frozen
+def _create_table(connection: Connection, table: sa.Table, version: int) -> None:
+    """Create a table as it was at `version`: without the columns that came later."""
+    statement = sa.schema.CreateTable(table)
+    statement.columns = [each for each in statement.columns if since(each.element) <= version]
+    connection.execute(statement)
 
 
 def _add_column(connection: Connection, column: sa.Column) -> None:
