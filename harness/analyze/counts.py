@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.analyze.ranktest import mann_whitney, shift, smallest_p
-from harness.analyze.robust import median, quartiles, successive_differences, successive_sigma
+from harness.analyze.robust import median, quartiles, sigma_of_steps, successive_differences
 from harness.analyze.verdict import Outcome, Threshold, Verdict, unplaced
 
 SAMPLES_MIN = 5
@@ -25,9 +25,6 @@ FLOOR_PERCENT = 0.05
 SIGMAS = 4.24
 """3 * sqrt(2): three standard deviations of the difference of two measurements, each with sigma."""
 
-HISTORY_MIN = 5
-"""Fewer values than this have no quartiles worth the name; the threshold then says so."""
-
 
 @dataclass(frozen=True)
 class Noise:
@@ -36,37 +33,41 @@ class Noise:
     floor_percent: float
     sigma_percent: float
     jumps_percent: float
-    history_count: int
+    step_count: int
+    """Successive differences behind the terms; 0 when there was no history at all."""
 
     @property
     def threshold(self) -> Threshold:
         """T with the term that decided it as its origin."""
         terms = {
             "floor": self.floor_percent,
-            f"{SIGMAS} sigma of successive differences, {self.history_count} runs": self.sigma_percent,
-            f"Q3 + 3 IQR of |successive differences|, {self.history_count} runs": self.jumps_percent,
+            f"{SIGMAS} sigma of successive differences, {self.step_count} of them": self.sigma_percent,
+            f"Q3 + 3 IQR of |successive differences|, {self.step_count} of them": self.jumps_percent,
         }
         origin = max(terms, key=lambda name: terms[name])
         return Threshold(terms[origin], "%", origin)
 
 
-def noise_of(history: Sequence[float], floor_percent: float = FLOOR_PERCENT) -> Noise:
-    """Return the noise threshold of a series that measured one build again and again, oldest first.
+def noise_of(*histories: Sequence[float], floor_percent: float = FLOOR_PERCENT) -> Noise:
+    """Return the noise threshold of a workload; each history measured one build again and again, oldest first.
 
-    T = max(floor, 4.24 sigma / mean, Q3 + 3 IQR of |successive differences| / mean).
+    T = max(floor, 4.24 sigma / mean, Q3 + 3 IQR of |successive differences| / mean), over the relative
+    differences of all histories together. Differences are taken within a history only: from one build to
+    another is a change, not noise.
     """
-    if len(history) < 2:
-        return Noise(floor_percent, 0.0, 0.0, len(history))
-    mean = sum(history) / len(history)
-    if mean == 0:
-        return Noise(floor_percent, 0.0, 0.0, len(history))
-    jumps = [abs(step) for step in successive_differences(history)]
-    low, high = quartiles(jumps)
+    steps: list[float] = []
+    for history in histories:
+        mean = sum(history) / len(history) if history else 0.0
+        if mean != 0:
+            steps += [step / abs(mean) for step in successive_differences(history)]
+    if not steps:
+        return Noise(floor_percent, 0.0, 0.0, 0)
+    low, high = quartiles([abs(step) for step in steps])
     return Noise(
         floor_percent=floor_percent,
-        sigma_percent=100.0 * SIGMAS * successive_sigma(history) / abs(mean),
-        jumps_percent=100.0 * (high + 3.0 * (high - low)) / abs(mean),
-        history_count=len(history),
+        sigma_percent=100.0 * SIGMAS * sigma_of_steps(steps),
+        jumps_percent=100.0 * (high + 3.0 * (high - low)),
+        step_count=len(steps),
     )
 
 

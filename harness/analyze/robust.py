@@ -40,17 +40,15 @@ def without_outliers(values: Series, reach: float = 3.0) -> list[float]:
     return [float(value) for value in values if low - fence <= value <= high + fence]
 
 
-def successive_sigma(values: Series) -> float:
+def sigma_of_steps(steps: Series) -> float:
     """Return the standard deviation of one measurement, from successive differences.
 
     von Neumann's estimator, sqrt(mean(d^2) / 2) with outlying differences removed. A slow drift or a
     step of the history (a commit that changed the figure) hardly moves it, where the plain standard
     deviation takes both for noise.
     """
-    steps = without_outliers(successive_differences(values))
-    if not steps:
-        return 0.0
-    return float(np.sqrt(np.mean(np.square(steps)) / 2.0))
+    kept = without_outliers(steps)
+    return float(np.sqrt(np.mean(np.square(kept)) / 2.0)) if kept else 0.0
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,9 @@ class Verdict:
     """How many samples, or processes, stand behind `before` and `after`."""
     reason: str = ""
     command: str = ""
+    """What reproduces the verdict, ready to paste."""
+    label: str = ""
+    """The workload with its variant, as tables show it; empty for the bare workload."""
 
     @property
     def is_regression(self) -> bool:
@@ -80,13 +83,13 @@ class Verdict:
 
     @property
     def name(self) -> str:
-        """The workload as tables show it: `workload`, or `workload/variant` beyond the default."""
-        return self.workload if self.variant in ("", "default") else f"{self.workload}/{self.variant}"
+        """The workload with its variant, as tables show it."""
+        return self.label or self.workload
 
-    def named(self, workload: str, variant: str, metric: str, provider: str, command: str) -> Verdict:
+    def named(self, workload: str, variant: str, metric: str, provider: str, command: str, label: str = "") -> Verdict:
         """Return the same verdict placed: rules judge bare numbers, callers know what they belong to."""
         return replace(
-            self, workload=workload, variant=variant, metric=metric, provider=provider, command=command
+            self, workload=workload, variant=variant, metric=metric, provider=provider, command=command, label=label
         )
 
     def sentence(self) -> str:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from harness.analyze.robust import successive_sigma, theil_sen, without_outliers
+from harness.analyze.robust import sigma_of_steps, successive_differences, theil_sen, without_outliers
 from harness.analyze.trend import kendall
 
 
@@ -45,10 +45,12 @@ def test_autocorrelation_only_widens() -> None:
     assert kendall([0, 10] * 10).variance_ratio >= 1.0
 
 
-def test_successive_sigma_ignores_a_step() -> None:
+def test_sigma_ignores_a_step() -> None:
     noise = [0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0]
     stepped = [value + (1000.0 if index >= 5 else 0.0) for index, value in enumerate(noise)]
-    assert successive_sigma(stepped) == pytest.approx(successive_sigma(noise), rel=0.05)
+    assert sigma_of_steps(successive_differences(stepped)) == pytest.approx(
+        sigma_of_steps(successive_differences(noise)), rel=0.05
+    )
 
 
 def test_far_outliers_are_dropped_and_few_values_kept() -> None:

@@ -1,0 +1,112 @@
+"""The machine code of one function in two builds, side by side, with how often each instruction ran.
+
+Called by explain. Runs objdump; everything after that is pure. Executed counts come from a callgrind
+profile taken with `--dump-instr=yes`, whose addresses are relative to the object as objdump's are.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import Path
+
+from harness.model.errors import CannotMeasure
+
+_INSTRUCTION = re.compile(r"^\s*([0-9a-f]+):\t(.*)$")
+_TARGET = re.compile(r"\b[0-9a-f]+ <([^>+]+)(\+0x[0-9a-f]+)?>")
+_COMMENT = re.compile(r"\s+#.*$")
+_RELATIVE = re.compile(r"-?0x[0-9a-f]+\(%rip\)")
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One machine instruction as objdump prints it."""
+
+    address: int
+    text: str
+
+    @property
+    def shape(self) -> str:
+        """The text without what moves though the code did not: jump targets within a function, data addresses."""
+        shape = _TARGET.sub(lambda match: f"<{match.group(1)}>", self.text)
+        return _RELATIVE.sub("(%rip)", _COMMENT.sub("", shape))
+
+
+@dataclass(frozen=True)
+class Side:
+    """One instruction in one build, and its executions per operation."""
+
+    address: int
+    text: str
+    executed: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the side-by-side view; a side is None where the other build has no counterpart."""
+
+    before: Side | None
+    after: Side | None
+    mark: str
+    """` ` the same, `<` only before, `>` only after, `|` rewritten."""
+
+
+def disassemble(binary: Path, symbol: str) -> tuple[Instruction, ...]:
+    """Return the instructions of `symbol`, none if the binary has no such function.
+
+    CannotMeasure when objdump is missing or refuses the file.
+    """
+    objdump = shutil.which("objdump")
+    if objdump is None:
+        raise CannotMeasure("objdump is missing: run `apt-get install binutils`.")
+    done = subprocess.run(
+        [objdump, "-d", "-C", "--no-show-raw-insn", f"--disassemble={symbol}", str(binary)],
+        capture_output=True, text=True, errors="replace", env={**os.environ, "LC_ALL": "C"},
+    )  # fmt: skip
+    if done.returncode != 0:
+        words = done.stderr.strip().splitlines()
+        raise CannotMeasure(f"objdump cannot read {binary.name}: {words[-1] if words else 'no message'}.")
+    found = (_INSTRUCTION.match(line) for line in done.stdout.splitlines())
+    return tuple(
+        Instruction(int(match.group(1), 16), " ".join(match.group(2).split())) for match in found if match is not None
+    )
+
+
+def side_by_side(
+    before: Sequence[Instruction],
+    after: Sequence[Instruction],
+    executed_before: Mapping[int, int],
+    executed_after: Mapping[int, int],
+    operations: tuple[int, int],
+) -> tuple[Row, ...]:
+    """Align two listings by the shape of their instructions; counts become executions per operation."""
+    old = [Side(item.address, item.text, executed_before.get(item.address, 0) / operations[0]) for item in before]
+    new = [Side(item.address, item.text, executed_after.get(item.address, 0) / operations[1]) for item in after]
+    matcher = SequenceMatcher(None, [item.shape for item in before], [item.shape for item in after], autojunk=False)
+    rows: list[Row] = []
+    for tag, low, high, new_low, new_high in matcher.get_opcodes():
+        left: list[Side | None] = list(old[low:high])
+        right: list[Side | None] = list(new[new_low:new_high])
+        longest = max(len(left), len(right))
+        left += [None] * (longest - len(left))
+        right += [None] * (longest - len(right))
+        rows += [Row(one, other, _mark(tag, one, other)) for one, other in zip(left, right)]
+    return tuple(rows)
+
+
+def _mark(tag: str, one: Side | None, other: Side | None) -> str:
+    if tag == "equal":
+        return " "
+    if one is None:
+        return ">"
+    return "<" if other is None else "|"
+
+
+def executed_instructions(rows: Sequence[Row]) -> tuple[float, float]:
+    """Return the executed instructions per operation of both sides."""
+    return (sum(row.before.executed for row in rows if row.before), sum(row.after.executed for row in rows if row.after))
