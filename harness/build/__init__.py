@@ -1,0 +1,1 @@
+"""Turns a revision into a shared object: worktrees, builds with a cache, staged copies, arms."""

@@ -1,0 +1,73 @@
+"""What every command gets: where things lie, the store, and how to print.
+
+Made once by the group (or by a test) and passed as click's object. Shared options are declared here once.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from dataclasses import dataclass, field
+from typing import Any, Callable, TypeVar
+
+import click
+
+from harness.model.allocator import AllocatorConfig, load_allocators
+from harness.model.errors import CannotMeasure
+from harness.model.layout import Layout
+from harness.model.workload import Workload, load_workloads
+from results.store import Store, open_store
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass
+class Context:
+    """The state of one invocation."""
+
+    layout: Layout
+    _store: Store | None = field(default=None, repr=False)
+
+    def store(self) -> Store:
+        """Open the store once; StoreError says what is wrong with it."""
+        if self._store is None:
+            self._store = open_store()
+        return self._store
+
+    def workloads(self) -> dict[str, Workload]:
+        """Return every workload; CannotMeasure when there is none or a manifest is wrong."""
+        found = load_workloads(self.layout)
+        if not found:
+            raise CannotMeasure(f"There are no workloads below {self.layout.workloads}: is this a whole checkout?")
+        return found
+
+    def allocators(self) -> dict[str, AllocatorConfig]:
+        """Return every configured allocator; CannotMeasure when the file is wrong."""
+        return load_allocators(self.layout.allocators_file)
+
+    def own_allocator(self) -> AllocatorConfig:
+        """Return the allocator that this repository builds."""
+        for config in self.allocators().values():
+            if config.kind == "git" and config.repository == "self":
+                return config
+        raise CannotMeasure('No allocator has repository = "self" in allocators.toml: add the one this repository builds.')
+
+
+pass_context = click.make_pass_decorator(Context)
+
+
+def json_option(function: Function) -> Function:
+    """Add `--json`: the result for machines on standard output, everything for people on standard error."""
+    return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON on standard output.")(function)
+
+
+def print_json(value: object) -> None:
+    """Print a result for machines."""
+    json.dump(value, sys.stdout, indent=1, default=str)
+    sys.stdout.write("\n")
+
+
+def command_line() -> str:
+    """Return the command as the user typed it, for the store."""
+    return shlex.join(["./tidemark", *sys.argv[1:]])

@@ -1,0 +1,1 @@
+"""Turns jobs into measurements: environment, launching, the checkpoint protocol, providers, the session of a run."""
