@@ -33,11 +33,15 @@ def _app_names() -> list[str]:
 
 
 def _load(name: str) -> ModuleType:
-    """Load an app by path: a folder called `git` or `redis` must not shadow a library of that name."""
+    """Load an app by path: a folder called `git` or `redis` must not shadow a library of that name.
+
+    Its own folder goes on the search path, for the modules that lie beside it.
+    """
+    sys.path.insert(0, str(APPS / name))
     spec = importlib.util.spec_from_file_location(f"app_{name}", APPS / name / "app.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    # dataclasses look their module up by name.
+    # Dataclasses look their module up by name.
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module

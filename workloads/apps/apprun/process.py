@@ -97,12 +97,14 @@ class Conversation:
                 start_new_session=True,
                 bufsize=0,
             )
+        self._end_handle = os.pidfd_open(self._process.pid)
 
     def __enter__(self) -> Conversation:
         return self
 
     def __exit__(self, *exception: object) -> None:
         kill_group(self._process)
+        os.close(self._end_handle)
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 pipe.close()
@@ -140,9 +142,15 @@ class Conversation:
             raise self._ended() from None
 
     def output(self) -> str:
-        """Return what a program that ended by itself had said on its output and that was not asked for."""
+        """Return what the program has said so far without being asked."""
         assert self._process.stdout is not None
-        return (self._pending + self._process.stdout.read()).decode(errors="replace")
+        said = self._pending
+        while select.select([self._process.stdout], [], [], 0)[0]:
+            data = os.read(self._process.stdout.fileno(), _READ_BYTES)
+            if not data:
+                break
+            said += data
+        return said.decode(errors="replace")
 
     def has_ended(self) -> bool:
         """Say whether the program has ended by itself."""
@@ -169,9 +177,12 @@ class Conversation:
 
     def _read_some(self) -> bytes:
         assert self._process.stdout is not None
-        readable, _, _ = select.select([self._process.stdout], [], [], self._deadline_s)
+        # A child of the program may hold the pipe open, so that its end alone would go unnoticed.
+        readable, _, _ = select.select([self._process.stdout, self._end_handle], [], [], self._deadline_s)
         if not readable:
             raise WrongOutput(f"{self.name} said nothing for {self._deadline_s:g} s.")
+        if self._process.stdout not in readable:
+            raise self._ended()
         data = os.read(self._process.stdout.fileno(), _READ_BYTES)
         if not data:
             raise self._ended()
@@ -229,7 +240,8 @@ def run_step(
 ) -> Step:
     """Run `argv` under `arm` in directory `home` to its end.
 
-    `wrapped` false leaves the arm's wrap out, for a program that passes it on to others itself. Raises WrongOutput unless it exits with status 0 in time.
+    `wrapped` false leaves the arm's wrap out, for a program that passes it on to others itself.
+    Raises WrongOutput unless it exits with status 0 in time.
     """
     record, output, complaints = home / "time", home / "stdout", home / "stderr"
     record.unlink(missing_ok=True)

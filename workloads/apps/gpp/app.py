@@ -71,8 +71,9 @@ def _compile(session: Session, gpp: str, unit: str) -> tuple[Step, dict[str, flo
     argv = [gpp, "-O1", "-wrapper", ",".join(wrapper), f"{unit}.cc", "-o", unit]
     step = run_step(session.arm, argv, session.scratch, wrapped=False)
     peaks: dict[str, float] = {"wall_s": round(step.wall_s, 6)}
+    launcher = " ".join([SETPRIV, "--pdeathsig", "KILL", *session.arm.wrap, ""])
     for command, usage in read_usages(record):
-        name = Path(command.split(" --pdeathsig KILL ", 1)[-1].split(" ", 1)[0]).name
+        name = Path(command.removeprefix(launcher).split(" ", 1)[0]).name
         peaks[f"{name}_peak_rss_bytes"] = usage.peak_rss_bytes
     if "cc1plus_peak_rss_bytes" not in peaks:
         raise CannotMeasure("g++ ran no cc1plus through its -wrapper option; use Debian's g++.")

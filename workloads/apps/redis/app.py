@@ -7,20 +7,19 @@ own. The load generator does not run under the allocator.
 
 from __future__ import annotations
 
-import importlib.util
 import random
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 
 from apprun.arm import Program, find_program
 from apprun.faults import CannotMeasure, WrongOutput
 from apprun.process import Conversation, Usage, deadline_s
 from apprun.session import Session
+from resp_client import Client, RedisError, Reply, Word
 
 SERVER = Program("redis-server", "redis-server", ("--version",))
 BENCHMARK = Program("redis-benchmark", "redis-tools", ("--version",))
@@ -31,14 +30,6 @@ CLIENTS = 20
 APPENDED = "sixteen letters."
 KNOWN_PER_THOUSAND = 300
 """Known keys for each thousand of benchmark requests."""
-
-
-def _load_client(folder: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("redis_resp", folder / "resp.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def known_items(seed: int, count: int) -> dict[str, bytes]:
@@ -56,33 +47,32 @@ def _free_port() -> int:
 class Server:
     """A running redis-server and a connection to it."""
 
-    def __init__(self, talk: Conversation, port: int, resp: ModuleType, timeout_s: float) -> None:
+    def __init__(self, talk: Conversation, port: int, timeout_s: float) -> None:
         """Connect to the server; raises WrongOutput when it ends or never listens."""
         self.talk = talk
         self.port = port
-        self._resp = resp
         self._client = self._connect(timeout_s)
 
-    def _connect(self, timeout_s: float):  # type: ignore[no-untyped-def]  # loaded by path
+    def _connect(self, timeout_s: float) -> Client:
         ends_at = time.monotonic() + timeout_s
         while True:
             try:
-                return self._resp.Client(self.port, timeout_s)
+                return Client(self.port, timeout_s)
             except OSError:
                 self.talk.usage()
                 if time.monotonic() > ends_at:
                     raise WrongOutput(f"redis-server did not listen within {timeout_s:g} s.") from None
                 time.sleep(CONNECT_INTERVAL_S)
 
-    def pipeline(self, commands: list[tuple[object, ...]]) -> list[object]:
+    def pipeline(self, commands: Sequence[Sequence[Word]]) -> list[Reply]:
         """Send commands and return the replies; raises WrongOutput when the server fails."""
         try:
             return self._client.pipeline(commands)
-        except self._resp.RedisError as error:
+        except RedisError as error:
             self.talk.usage()
             raise WrongOutput(f"{error}.") from error
 
-    def expect(self, command: tuple[object, ...], wanted: object) -> None:
+    def expect(self, command: Sequence[Word], wanted: Reply) -> None:
         """Send one command; raises WrongOutput unless the reply is `wanted`."""
         reply = self.pipeline([command])[0]
         if reply != wanted:
@@ -98,7 +88,6 @@ class Server:
 @contextmanager
 def serving(session: Session, path: str) -> Iterator[Server]:
     """Start a server on a free port, and kill it if it still runs at the end."""
-    resp = _load_client(session.folder)
     timeout_s = deadline_s(session.arm)
     for attempt in range(START_ATTEMPTS):
         port = _free_port()
@@ -109,7 +98,7 @@ def serving(session: Session, path: str) -> Iterator[Server]:
         argv = [path, *(word for name, value in options.items() for word in (f"--{name}", value))]
         with Conversation(session.arm, argv, session.scratch) as talk:
             try:
-                server = Server(talk, port, resp, timeout_s)
+                server = Server(talk, port, timeout_s)
             except WrongOutput as fault:
                 # Another process may have taken the port since it was probed.
                 taken = talk.has_ended() and "Address already in use" in talk.output()
@@ -152,7 +141,7 @@ def _run_round(session: Session, benchmark: str, server: Server, index: int) -> 
         _benchmark(session, benchmark, server, "APPEND", "bench:text", APPENDED)
         stored = server.pipeline([("GET", key) for key in known])
     for key, value in zip(known, stored):
-        session.check(f"redis GET {key}, round {index}", bytes(value or b""), known[key])  # type: ignore[arg-type]
+        session.check(f"redis GET {key}, round {index}", value if isinstance(value, bytes) else b"", known[key])
     server.expect(("DBSIZE",), len(known) + 4)
     server.expect(("LLEN", "bench:list"), requests)
     server.expect(("GET", "bench:counter"), str(requests).encode())
