@@ -1,0 +1,136 @@
+"""The matrix: workloads down, allocators across, one table a metric, each cell with its ratio to the best.
+
+Who calls it: site.py. Pure, safe from any thread.
+
+Invariant: the geometric mean of an arm is taken over the rows that every arm has, and says how many.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dashboards.arms import Arm
+from dashboards.figures import format_exact, format_ratio, format_value, ratio_step
+from dashboards.summary import TITLES, Case, Cell, Cells, MetricKey, label, metric_order
+
+
+@dataclass(frozen=True)
+class MatrixCell:
+    """One cell, ready to be shown."""
+
+    text: str
+    """The figure with its unit, or `failed`, `skipped`, `not run`."""
+    value: float | None = None
+    ratio: float | None = None
+    step: int | None = None
+    title: str = ""
+    is_best: bool = False
+    emulated: str = ""
+    broken: int = 0
+
+    @property
+    def ratio_text(self) -> str:
+        """The ratio to the best, or the word itself."""
+        if self.ratio is None:
+            return ""
+        return "best" if self.is_best else format_ratio(self.ratio)
+
+
+@dataclass(frozen=True)
+class MatrixRow:
+    """One workload variant."""
+
+    case: Case
+    label: str
+    cells: tuple[MatrixCell, ...]
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """One table."""
+
+    key: MetricKey
+    arms: tuple[Arm, ...]
+    rows: tuple[MatrixRow, ...]
+    means: tuple[MatrixCell, ...]
+    mean_rows: int
+    """How many rows the geometric mean is taken over."""
+
+    @property
+    def ranking(self) -> list[tuple[MatrixCell, Arm]]:
+        """The arms by their geometric mean, the best first."""
+        return sorted(zip(self.means, self.arms), key=lambda each: each[0].value or 0.0)
+
+
+def matrices(cells: Cells, arms: Sequence[Arm]) -> list[Matrix]:
+    """Return the matrices of the metrics that the index shows, in order."""
+    shown = sorted((key for key in cells if key.metric in TITLES), key=metric_order)
+    return [_matrix(key, cells[key], arms) for key in shown]
+
+
+def _matrix(key: MetricKey, by_case: dict[Case, dict[tuple[str, str], Cell]], arms: Sequence[Arm]) -> Matrix:
+    rows = []
+    for case in sorted(by_case):
+        found = [by_case[case].get(arm.key) for arm in arms]
+        best = best_of(found)
+        rows.append(MatrixRow(case, label(case), tuple(shown_cell(cell, best) for cell in found)))
+    means, count = _means(rows, len(arms))
+    return Matrix(key, tuple(arms), tuple(rows), means, count)
+
+
+def best_of(cells: Sequence[Cell | None]) -> float | None:
+    """Return the smallest median; every metric of the matrix is better when it is smaller."""
+    medians = [cell.median for cell in cells if cell is not None and cell.median is not None]
+    return min(medians, default=None)
+
+
+def shown_cell(cell: Cell | None, best: float | None) -> MatrixCell:
+    """Return a cell as the table shows it."""
+    if cell is None:
+        return MatrixCell("not run", title="This run did not measure it.")
+    value = cell.median
+    if value is None:
+        reasons = "; ".join(dict.fromkeys(measurement.reason for measurement in cell.broken))
+        words = {measurement.status for measurement in cell.broken}
+        return MatrixCell("failed" if "failed" in words else "skipped", title=reasons, broken=len(cell.broken))
+    ratio = value / best if best else None
+    details = [f"{format_exact(cell.unit, value)}, median of {len(cell.values)}"]
+    if len(cell.values) > 1:
+        details.append(f"from {format_value(cell.unit, min(cell.values))} to {format_value(cell.unit, max(cell.values))}")
+    if cell.broken:
+        details.append(f"{len(cell.broken)} more failed: {cell.broken[0].reason}")
+    return MatrixCell(
+        text=format_value(cell.unit, value),
+        value=value,
+        ratio=ratio,
+        step=None if ratio is None else ratio_step(ratio),
+        title="; ".join(details),
+        is_best=value == best,
+        emulated=", ".join(sorted(cell.emulated)),
+        broken=len(cell.broken),
+    )
+
+
+def _means(rows: Sequence[MatrixRow], arms: int) -> tuple[tuple[MatrixCell, ...], int]:
+    """Return each arm's geometric mean of its ratios over the rows that all arms have, and how many those are."""
+    complete = [row for row in rows if all(cell.ratio for cell in row.cells)]
+    if len(complete) < 2:
+        return (), 0
+    means = [
+        math.exp(math.fsum(math.log(row.cells[column].ratio or 1.0) for row in complete) / len(complete))
+        for column in range(arms)
+    ]
+    best = min(means)
+    return tuple(
+        MatrixCell(
+            text=f"{mean:.3f}",
+            value=mean,
+            ratio=mean / best,
+            step=ratio_step(mean / best),
+            title=f"Geometric mean of the ratio to the best in each of {len(complete)} rows",
+            is_best=mean == best,
+        )
+        for mean in means
+    ), len(complete)

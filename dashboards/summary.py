@@ -1,0 +1,117 @@
+"""From measurements to one figure a cell: medians over repeats, peaks and ends of series.
+
+Who calls it: matrix, comparison, workload pages. Pure, safe from any thread.
+
+Invariants
+1. A figure is keyed by its provider too: figures of different providers never meet in one comparison.
+2. Every measurement ends up in a cell, also the failed and the skipped ones.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from dashboards.arms import arm_key
+from results.records import Measurement
+
+PEAK = "peak_rss_bytes"
+END = "end_rss_bytes"
+_PEAK_NAMES = frozenset({"peak_rss_bytes", "rss_peak_bytes", "rss_bytes_peak", "rss_bytes"})
+"""What a provider may call resident memory; the peak is the largest of all of them."""
+
+TITLES = {
+    "instructions": "Instructions",
+    "wall_s": "Wall clock",
+    PEAK: "Peak resident memory",
+    END: "Resident memory at the end",
+}
+"""The metrics of the matrix, in its order."""
+
+_PROMISED = {
+    "callgrind": ("instructions",),
+    "perf": ("instructions",),
+    "hyperfine": ("wall_s",),
+    "smaps": (PEAK, END),
+}
+"""What a provider would have given where it failed."""
+
+Case = tuple[str, str]
+"""A workload and its variant."""
+
+
+@dataclass
+class Cell:
+    """What one arm gave for one metric: the values of its valid measurements, and those that gave none."""
+
+    unit: str = ""
+    values: list[float] = field(default_factory=list)
+    broken: list[Measurement] = field(default_factory=list)
+    emulated: set[str] = field(default_factory=set)
+
+    @property
+    def median(self) -> float | None:
+        """The median of the values; None without one."""
+        return statistics.median(self.values) if self.values else None
+
+
+@dataclass(frozen=True)
+class MetricKey:
+    """A metric as one provider sees it."""
+
+    metric: str
+    provider: str
+
+    @property
+    def title(self) -> str:
+        """The metric's name in headings."""
+        return TITLES.get(self.metric, self.metric.replace("_", " "))
+
+
+Cells = dict[MetricKey, dict[Case, dict[tuple[str, str], Cell]]]
+
+
+def summarize(measurements: Iterable[Measurement]) -> Cells:
+    """Return the cells by metric and provider, workload and variant, arm."""
+    cells: Cells = defaultdict(lambda: defaultdict(lambda: defaultdict(Cell)))
+    for measurement in measurements:
+        case = (measurement.workload, measurement.variant)
+        if measurement.status != "ok":
+            for metric in _PROMISED.get(measurement.provider, ()):
+                cells[MetricKey(metric, measurement.provider)][case][arm_key(measurement)].broken.append(measurement)
+            continue
+        for metric, (unit, values) in scalars(measurement).items():
+            cell = cells[MetricKey(metric, measurement.provider)][case][arm_key(measurement)]
+            cell.unit = unit
+            cell.values += values
+            cell.emulated |= {name for name, mode in measurement.modes.items() if mode == "emulated"}
+    return cells
+
+
+def scalars(measurement: Measurement) -> Mapping[str, tuple[str, list[float]]]:
+    """Return a measurement's figures of the whole run: metric to (unit, values), memory's peak and end among them."""
+    found: dict[str, tuple[str, list[float]]] = {}
+    for sample in measurement.samples:
+        if sample.checkpoint is None and sample.detail is None and sample.metric not in _PEAK_NAMES:
+            found.setdefault(sample.metric, (sample.unit, []))[1].append(sample.value)
+    resident = [s for s in measurement.samples if s.metric in _PEAK_NAMES and s.detail is None]
+    if resident:
+        found[PEAK] = ("bytes", [max(sample.value for sample in resident)])
+    series = [s for s in resident if s.metric == "rss_bytes" and s.checkpoint is not None]
+    if series:
+        found[END] = ("bytes", [max(series, key=lambda sample: sample.checkpoint or 0).value])
+    return found
+
+
+def metric_order(key: MetricKey) -> tuple[int, str, str]:
+    """Sort key of metrics: those of the matrix in its order, then all others by name."""
+    known = list(TITLES)
+    return (known.index(key.metric) if key.metric in known else len(known)), key.metric, key.provider
+
+
+def label(case: Case) -> str:
+    """Return a workload's name in tables; a variant that is not the default is added to it."""
+    workload, variant = case
+    return workload if variant in ("", "default") else f"{workload}:{variant}"
