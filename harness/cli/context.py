@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, TypeVar
 
 import click
+from rich.console import Console
 
 from harness.model.allocator import AllocatorConfig, load_allocators
 from harness.model.errors import CannotMeasure
@@ -19,6 +20,8 @@ from harness.model.layout import Layout
 from harness.model.workload import Workload, load_workloads
 from results.store import Store, open_store
 
+PLAIN_WIDTH = 160
+"""Columns of a table that goes into a file or a pipe."""
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -66,6 +69,11 @@ def print_json(value: object) -> None:
     """Print a result for machines."""
     json.dump(value, sys.stdout, indent=1, default=str)
     sys.stdout.write("\n")
+
+
+def console() -> Console:
+    """Return where tables go: standard output, wide enough for a file when it is no terminal."""
+    return Console() if sys.stdout.isatty() else Console(width=PLAIN_WIDTH, no_color=True)
 
 
 def command_line() -> str:

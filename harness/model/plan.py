@@ -42,9 +42,12 @@ def providers_for(workload: Workload, counter: str = "callgrind") -> tuple[str, 
     """Return the providers that the metrics of a workload ask for.
 
     `counter` is the provider of instruction counts on this machine. Metrics that a workload reports itself
-    (at its checkpoints) need no provider of their own: smaps reads them on the way.
+    (at its checkpoints) need no provider of their own: smaps reads them on the way. An app times itself, since
+    its driver is no part of what is measured.
     """
     table = {**PROVIDER_OF_METRIC, "instructions": counter}
+    if workload.kind == "app":
+        table = {**table, "instructions": "callgrind", "wall_s": "smaps"}
     wanted = (table.get(metric, "smaps") for metric in workload.metrics)
     return tuple(dict.fromkeys(wanted))
 

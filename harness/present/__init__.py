@@ -1,0 +1,1 @@
+"""Tables and progress: what people see of a run. Reads measurements, never measures."""
