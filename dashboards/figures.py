@@ -13,8 +13,8 @@ _BYTE_STEPS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 _COUNT_STEPS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 _SECOND_STEPS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
-RATIO_STEPS = (1.02, 1.10, 1.35, 2.0)
-"""Upper ends of the colour steps 1 to 4 above the best; what is worse is step 5."""
+RATIO_STEPS = (1.02, 1.10, 1.35, 2.0, 4.0)
+"""Upper ends of the colour steps 1 to 5 above the best; what is worse is step 6."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,12 @@ def significant(value: float, digits: int = 4) -> str:
     return f"{value:.{places}f}"
 
 
+def tick_text(value: float, step: float) -> str:
+    """Return a tick's number with the decimals that tell it from its neighbours, `step` apart."""
+    places = next((each for each in range(12) if abs(round(step, each) - step) <= 1e-9 * step), 12)
+    return f"{value:,.{places}f}".replace(",", "\u202f")
+
+
 def format_exact(unit: str, value: float) -> str:
     """Return a figure in full, for titles and for tables of raw values."""
     number = f"{int(value):,}".replace(",", "\u202f") if value == int(value) else repr(value)
@@ -75,7 +81,7 @@ def format_exact(unit: str, value: float) -> str:
 
 
 def ratio_step(ratio: float) -> int:
-    """Return the colour step of a ratio to the best: 0 for the best itself, 5 for the worst."""
+    """Return the colour step of a ratio to the best: 0 for the best itself, 6 for the worst."""
     if ratio <= 1.0:
         return 0
     for step, upper in enumerate(RATIO_STEPS, start=1):
@@ -100,7 +106,8 @@ def format_delta(before: float, after: float) -> str:
     if before == 0:
         return "new"
     change = 100 * (after - before) / before
-    return f"{change:+.1f} %" if abs(change) >= 10 else f"{change:+.2f} %" if abs(change) >= 0.01 else f"{change:+.4f} %"
+    places = 1 if abs(change) >= 10 else 2 if abs(change) >= 0.01 else 4
+    return f"{change:+.{places}f} %".replace("-", "−")
 
 
 def format_time(moment: datetime) -> str:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from dashboards.figures import Scale, scale_for, significant
+from dashboards.figures import Scale, scale_for, significant, tick_text
 
 WIDTH, HEIGHT = 720, 300
-_LEFT, _RIGHT, _TOP, _BOTTOM = 68, 18, 16, 44
+_LEFT, _RIGHT, _TOP, _BOTTOM = 68, 18, 30, 44
 _TICKS = 5
 
 
@@ -58,6 +58,8 @@ class LineChart:
     marks: tuple[tuple[float, str], ...] = ()
     """Vertical marks: places and texts."""
     from_zero: bool = True
+    is_continuous: bool = True
+    """Ranges are a band along the line; otherwise a bar at each point."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ def render(chart: LineChart) -> Markup:
         *_marks(chart, frame),
     ]
     for line in sorted(chart.lines, key=lambda each: each.emphasized):
-        parts += _line(line, frame)
+        parts += _line(line, frame, chart.is_continuous)
     parts.append("</svg>")
     return Markup("".join(parts))
 
@@ -129,8 +131,8 @@ def _axes(chart: LineChart, frame: _Frame, y_ticks: Sequence[float], scale: Scal
     for tick in y_ticks:
         y = frame.y(tick * scale.divisor)
         parts.append(f'<line x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(f'<text class="tick-y" x="{_LEFT - 8}" y="{y + 4:.1f}">{significant(tick)}</text>')
-    parts.append(f'<text class="unit" x="{_LEFT - 8}" y="{_TOP - 5}">{escape(scale.suffix)}</text>')
+        parts.append(f'<text class="tick-y" x="{_LEFT - 8}" y="{y + 4:.1f}">{tick_text(tick, y_ticks[1] - y_ticks[0])}</text>')
+    parts.append(f'<text class="unit" x="{_LEFT - 8}" y="{_TOP - 14}">{escape(scale.suffix)}</text>')
     for place, text in chart.x_ticks or _round_x_ticks(frame):
         parts.append(f'<text class="tick-x" x="{frame.x(place):.1f}" y="{HEIGHT - _BOTTOM + 17}">{escape(text)}</text>')
     middle = (_LEFT + WIDTH - _RIGHT) / 2
@@ -158,14 +160,10 @@ def _marks(chart: LineChart, frame: _Frame) -> list[str]:
     return parts
 
 
-def _line(line: Line, frame: _Frame) -> list[str]:
+def _line(line: Line, frame: _Frame, is_continuous: bool) -> list[str]:
     emphasis = " emphasized" if line.emphasized else ""
     parts = [f'<g class="series s{line.style}{emphasis}" data-series="{escape(line.name)}">']
-    ranged = [point for point in line.points if point.low is not None and point.high is not None]
-    if len(ranged) > 1:
-        upper = " ".join(f"{frame.x(p.x):.1f},{frame.y(p.high or 0.0):.1f}" for p in ranged)
-        lower = " ".join(f"{frame.x(p.x):.1f},{frame.y(p.low or 0.0):.1f}" for p in reversed(ranged))
-        parts.append(f'<polygon class="band" points="{upper} {lower}"/>')
+    parts += _band(line, frame) if is_continuous else _bars(line, frame)
     if len(line.points) > 1:
         path = " ".join(f"{frame.x(point.x):.1f},{frame.y(point.y):.1f}" for point in line.points)
         parts.append(f'<polyline points="{path}"/>')
@@ -176,3 +174,32 @@ def _line(line: Line, frame: _Frame) -> list[str]:
         )
     parts.append("</g>")
     return parts
+
+
+def _bands_of(line: Line) -> list[list[tuple[float, float, float]]]:
+    """Return the stretches of the line where every point has a range: (x, low, high) each."""
+    stretches: list[list[tuple[float, float, float]]] = [[]]
+    for point in line.points:
+        if point.low is None or point.high is None:
+            stretches.append([])
+        else:
+            stretches[-1].append((point.x, point.low, point.high))
+    return [stretch for stretch in stretches if len(stretch) > 1]
+
+
+def _band(line: Line, frame: _Frame) -> list[str]:
+    parts = []
+    for stretch in _bands_of(line):
+        upper = " ".join(f"{frame.x(x):.1f},{frame.y(high):.1f}" for x, _, high in stretch)
+        lower = " ".join(f"{frame.x(x):.1f},{frame.y(low):.1f}" for x, low, _ in reversed(stretch))
+        parts.append(f'<polygon class="band" points="{upper} {lower}"/>')
+    return parts
+
+
+def _bars(line: Line, frame: _Frame) -> list[str]:
+    return [
+        f'<line class="range" x1="{frame.x(point.x):.1f}" x2="{frame.x(point.x):.1f}" '
+        f'y1="{frame.y(point.low):.1f}" y2="{frame.y(point.high):.1f}"/>'
+        for point in line.points
+        if point.low is not None and point.high is not None
+    ]

@@ -2,7 +2,8 @@
 
 Who calls it: site.py. Pure, safe from any thread.
 
-Invariant: the geometric mean of an arm is taken over the rows that every arm has, and says how many.
+Invariant: the geometric mean of an arm is taken over the rows that every measured arm has, and the
+table says how many those are.
 """
 
 from __future__ import annotations
@@ -60,8 +61,9 @@ class Matrix:
 
     @property
     def ranking(self) -> list[tuple[MatrixCell, Arm]]:
-        """The arms by their geometric mean, the best first."""
-        return sorted(zip(self.means, self.arms), key=lambda each: each[0].value or 0.0)
+        """The arms that have a geometric mean, the best first."""
+        ranked = [(mean, arm) for mean, arm in zip(self.means, self.arms) if mean.value is not None]
+        return sorted(ranked, key=lambda each: each[0].value or 0.0)
 
 
 def matrices(cells: Cells, arms: Sequence[Arm]) -> list[Matrix]:
@@ -114,23 +116,24 @@ def shown_cell(cell: Cell | None, best: float | None) -> MatrixCell:
 
 
 def _means(rows: Sequence[MatrixRow], arms: int) -> tuple[tuple[MatrixCell, ...], int]:
-    """Return each arm's geometric mean of its ratios over the rows that all arms have, and how many those are."""
-    complete = [row for row in rows if all(cell.ratio for cell in row.cells)]
+    """Return each arm's geometric mean of its ratios over the rows that all arms have, and how many those are.
+
+    An arm without any figure has no mean and does not keep the others from theirs.
+    """
+    measured = [column for column in range(arms) if any(row.cells[column].ratio for row in rows)]
+    complete = [row for row in rows if all(row.cells[column].ratio for column in measured)]
     if len(complete) < 2:
         return (), 0
-    means = [
-        math.exp(math.fsum(math.log(row.cells[column].ratio or 1.0) for row in complete) / len(complete))
-        for column in range(arms)
-    ]
-    best = min(means)
+    means = {
+        column: math.exp(math.fsum(math.log(row.cells[column].ratio or 1.0) for row in complete) / len(complete))
+        for column in measured
+    }
+    best = min(means.values())
+    absent = MatrixCell("none", title="Nothing was measured, see the rows above.")
+    title = f"Geometric mean of the ratio to the best in each of {len(complete)} rows"
     return tuple(
-        MatrixCell(
-            text=f"{mean:.3f}",
-            value=mean,
-            ratio=mean / best,
-            step=ratio_step(mean / best),
-            title=f"Geometric mean of the ratio to the best in each of {len(complete)} rows",
-            is_best=mean == best,
-        )
-        for mean in means
+        MatrixCell(f"{mean:.3f}", mean, mean / best, ratio_step(mean / best), title, mean == best)
+        if (mean := means.get(column)) is not None
+        else absent
+        for column in range(arms)
     ), len(complete)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import pandas as pd
@@ -54,6 +55,11 @@ class Timeline:
     machine: str
     commits: tuple[Commit, ...]
     charts: tuple[TimelineChart, ...]
+
+    @property
+    def by_metric(self) -> list[tuple[MetricKey, list[TimelineChart]]]:
+        """The charts of each metric and provider, in the order of the matrix."""
+        return [(key, list(charts)) for key, charts in groupby(self.charts, key=lambda each: each.key)]
 
 
 def timelines(store: Store) -> list[Timeline]:
@@ -115,6 +121,7 @@ def _chart(group_key: Hashable, group: pd.DataFrame, commits: tuple[Commit, ...]
         marks=tuple((place, f"pin {commit.name}") for place, commit in enumerate(commits)
                     if commit.is_pin and any(point.x == place for point in points)),
         from_zero=False,
+        is_continuous=False,
     )
     return TimelineChart(key, label((str(workload), str(variant))), chart, tuple(rows), unit)
 
