@@ -1,0 +1,80 @@
+"""`tidemark bench`: Ebb's tree and pin beside every reference allocator, over a set; stored, printed, drawn."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import click
+
+from harness.build.arms import missing_pin_arm, pin_arm, reference_arm, tree_arm
+from harness.cli.context import Context, command_line, console, json_option, pass_context, print_json
+from harness.collect.providers import instruction_counter
+from harness.collect.session import Session
+from harness.model.arm import Arm
+from harness.model.errors import CannotMeasure
+from harness.model.pin import load_pin
+from harness.model.plan import build_plan
+from harness.model.workload import SETS, select_set
+from harness.present.outcome import exit_code, outcome_data, print_outcome
+from harness.present.progress import progress_for
+from results.store import Store
+
+REPEATS = {"quick": 1, "full": 3}
+
+
+@click.command()
+@click.option("--quick", is_flag=True, help="Small executions: under two minutes of measuring on two processors.")
+@click.option("--set", "set_name", type=click.Choice(SETS), default="fixed", show_default=True, help="Which workloads.")
+@click.option("--dashboard/--no-dashboard", default=True, show_default=True, help="Draw the static site afterwards.")
+@json_option
+@pass_context
+def command(context: Context, quick: bool, set_name: str, dashboard: bool, as_json: bool) -> int:
+    """Measure Ebb (tree and pin) and every reference allocator over a set of workloads."""
+    profile = "quick" if quick else "full"
+    selection = select_set(context.workloads(), set_name)
+    arms = bench_arms(context)
+    counter = instruction_counter()
+    plan = build_plan(arms, selection, None, profile, REPEATS[profile], counter)  # type: ignore[arg-type]
+    store = context.store()
+    with Session(context.layout, store, "bench", command_line(), progress_for()) as session:
+        measurements = session.execute(plan)
+    data = outcome_data(measurements, session.run.id, session.spent_s)
+    if as_json:
+        print_json(data)
+    else:
+        print_outcome(measurements, session.spent_s, console())
+    code = exit_code(measurements, skipped_fails=False)
+    if dashboard and not draw_dashboard(context, store):
+        code = 2
+    return code
+
+
+def bench_arms(context: Context) -> list[Arm]:
+    """Return Ebb's tree, its pin and the references; what is missing is an arm that says why."""
+    configs = context.allocators()
+    own = context.own_allocator()
+    arms = [tree_arm(context.layout, own)]
+    try:
+        arms.append(pin_arm(context.layout, own, load_pin(context.layout.pin_file).commit))
+    except CannotMeasure as error:
+        arms.append(missing_pin_arm(own, error.sentence))
+    arms += [reference_arm(context.layout, config) for config in configs.values() if config.name != own.name]
+    return arms
+
+
+def draw_dashboard(context: Context, store: Store) -> bool:
+    """Write the static site and say where; False, with the reason on standard error, when that fails."""
+    target = context.layout.dashboard
+    try:
+        dashboards = importlib.import_module("dashboards")
+        dashboards.build(store, target)
+    except Exception as error:  # noqa: BLE001 - figures are stored and printed: drawing them must not undo that
+        print(
+            f"tidemark: the dashboard could not be drawn ({type(error).__name__}: {error}); the figures are stored, "
+            "`./tidemark report` prints them.",
+            file=sys.stderr,
+        )
+        return False
+    print(f"dashboard: {target / 'index.html'}", file=sys.stderr)
+    return True
