@@ -1,0 +1,26 @@
+// The process's own resident memory, and the least that a set of live blocks can occupy.
+//
+// Called between measured parts, by any one thread at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace tidemark {
+
+std::size_t page_bytes();
+
+// Rss of /proc/self/smaps_rollup, which is exact; the cheaper statm is not since Linux 6.2.
+std::uint64_t resident_bytes();
+
+struct Extent {
+  const void* begin;
+  std::size_t bytes;
+};
+
+// Bytes of the OS pages that hold at least one live byte: no allocator that cannot move blocks can keep
+// less. Takes and returns eight bytes of mapped memory for each page touched.
+std::uint64_t floor_bytes(std::span<const Extent> live);
+
+}  // namespace tidemark

@@ -1,0 +1,143 @@
+// realloc: blocks that grow and shrink.
+//
+// Three shapes: `random` resizes one of many blocks to a random size, half the time larger; `vector`
+// grows one block by eight bytes at a time; `doubling` doubles a block from 4 KiB up, again and again.
+// The bytes that survive a resize are checked each time.
+#include <cstdint>
+#include <cstdlib>
+
+#include "common/arguments.h"
+#include "common/blocks.h"
+#include "common/checksum.h"
+#include "common/random.h"
+#include "common/session.h"
+#include "common/table.h"
+
+namespace {
+
+using namespace tidemark;
+
+constexpr const char* kShapes[] = {"random", "vector", "doubling"};
+enum Shape : std::uint64_t { kRandom, kVector, kDoubling };
+
+constexpr std::size_t kVectorStepBytes = 8;
+constexpr std::size_t kDoublingStartBytes = 4 * kKiB;
+
+struct Options {
+  std::uint64_t shape = kRandom;
+  std::uint64_t iterations = 100'000;
+  std::uint64_t slots = 64;
+  std::uint64_t size_max_kib = 256;
+  std::uint64_t seed = 1;
+};
+
+void* must_realloc(void* block, std::size_t size) {
+  void* moved = std::realloc(block, size);
+  if (moved == nullptr) fail_broken("the allocator refuses to resize a block");
+  return moved;
+}
+
+// Resizes keep the first word; the word at the end of what is common is written before and read after.
+void resize(Block& block, std::size_t size) {
+  const std::size_t common = size < block.size ? size : block.size;
+  const std::size_t last = common - sizeof block.tag;
+  store_word(block.address, last, ~block.tag);
+  store_word(block.address, 0, block.tag);
+  const std::uint64_t expected = load_word(block.address, last);
+  block.address = must_realloc(block.address, size);
+  check_word(block.address, size, 0, block.tag);
+  check_word(block.address, size, last, expected);
+  block.size = size;
+}
+
+// Sizes spread evenly over the powers of two, as those of strings and vectors do.
+std::size_t random_size(Random& random, const Options& options) {
+  const std::uint64_t limit = options.size_max_kib * kKiB;
+  std::uint64_t octave = kMinStampedBytes;
+  for (std::uint64_t steps = random.below(64 - static_cast<std::uint64_t>(__builtin_clzll(limit / octave)));
+       steps != 0; --steps) {
+    octave *= 2;
+  }
+  const std::uint64_t size = octave + random.below(octave);
+  return size < limit ? size : limit;
+}
+
+std::uint64_t resize_randomly(const Options& options, Checksum& checksum, Table<Block>& slots) {
+  Random random(options.seed);
+  for (std::uint64_t step = 0; step < options.iterations; ++step) {
+    Block& block = slots[random.below(slots.size())];
+    const std::size_t size = random_size(random, options);
+    if (block.address == nullptr) {
+      block = make_stamped(size, random.next());
+    } else {
+      resize(block, size);
+    }
+    checksum.add(block.tag ^ block.size);
+  }
+  for (Block& block : slots) std::free(block.address);
+  return options.iterations;
+}
+
+std::uint64_t grow_vector(const Options& options, Checksum& checksum) {
+  const std::size_t limit = options.size_max_kib * kKiB;
+  std::uint64_t operations = 0;
+  void* vector = nullptr;
+  for (std::size_t size = kVectorStepBytes; size <= limit; size += kVectorStepBytes) {
+    vector = must_realloc(vector, size);
+    store_word(vector, size - kVectorStepBytes, mix(size));
+    ++operations;
+  }
+  for (std::size_t size = kVectorStepBytes; size <= limit; size += kVectorStepBytes) {
+    check_word(vector, limit, size - kVectorStepBytes, mix(size));
+    checksum.add(size);
+  }
+  std::free(vector);
+  return operations;
+}
+
+std::uint64_t double_up(const Options& options, Checksum& checksum, Session& session) {
+  const std::size_t limit = options.size_max_kib * kKiB;
+  std::uint64_t operations = 0;
+  for (std::uint64_t repeat = 0; repeat < options.iterations; ++repeat) {
+    Block block = {must_malloc(kDoublingStartBytes), kDoublingStartBytes, mix(repeat)};
+    touch(block.address, block.size, block.tag);
+    for (; block.size * 2 <= limit; ++operations) {
+      const std::size_t half = block.size;
+      block.size *= 2;
+      block.address = must_realloc(block.address, block.size);
+      check_touch(block.address, half, block.tag);
+      touch(block.address, block.size, block.tag);
+      checksum.add(block.tag ^ block.size);
+    }
+    session.checkpoint(repeat, "peak", block.size);
+    std::free(block.address);
+  }
+  return operations;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  const Option table[] = {
+      choice("--shape", options.shape, kShapes, "how blocks are resized"),
+      integer("--iterations", options.iterations, 1, 10'000'000'000, "resizes of random, repetitions of doubling"),
+      integer("--slots", options.slots, 1, 1 << 20, "blocks that random resizes"),
+      integer("--size-max-kib", options.size_max_kib, 4, 1 << 22, "largest size in KiB"),
+      integer("--seed", options.seed, 0, UINT32_MAX, "seed of the random numbers"),
+  };
+  parse_arguments(TIDEMARK_WORKLOAD, "Grows and shrinks blocks.", table, argc, argv);
+  Session session(TIDEMARK_WORKLOAD);
+  Table<Block> slots(options.slots);
+  Checksum checksum;
+  std::uint64_t operations = 0;
+  session.begin_region();
+  switch (options.shape) {
+    case kVector: operations = grow_vector(options, checksum); break;
+    case kDoubling: operations = double_up(options, checksum, session); break;
+    default: operations = resize_randomly(options, checksum, slots); break;
+  }
+  session.end_region();
+  session.checkpoint(0, "freed", 0);
+  return session.end(checksum.value(), operations);
+}
