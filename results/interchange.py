@@ -165,13 +165,17 @@ def _checked(lines: Iterator[tuple[int, dict[str, Any]]], path: Path) -> Iterato
             f"{schema.CURRENT_VERSION}; update this checkout."
         )
     counts = {"run": 0, "measurement": 0}
+    end: dict[str, Any] | None = None
+    # Read to the end of the file, behind the end line too: only there gzip finds out that bytes are missing.
     for number, line in lines:
+        if end is not None or line["type"] not in (*counts, "end"):
+            raise StoreError(f"Line {number} of {path} does not belong there ({line['type']!r}); export it again.")
         if line["type"] == "end":
-            if {name: line.get(name) for name in counts} != counts:
-                raise StoreError(f"{path} does not hold as many records as it says; export it again.")
-            return
-        if line["type"] not in counts:
-            raise StoreError(f"Line {number} of {path} is a record of unknown type {line['type']!r}; export it again.")
-        counts[line["type"]] += 1
-        yield number, line
-    raise StoreError(f"The export {path} was cut short; export it again.")
+            end = line
+        else:
+            counts[line["type"]] += 1
+            yield number, line
+    if end is None:
+        raise StoreError(f"The export {path} was cut short; export it again.")
+    if {name: end.get(name) for name in counts} != counts:
+        raise StoreError(f"{path} does not hold as many records as it says; export it again.")
