@@ -59,22 +59,43 @@ class Row:
 def disassemble(binary: Path, symbol: str) -> tuple[Instruction, ...]:
     """Return the instructions of `symbol`, none if the binary has no such function.
 
-    CannotMeasure when objdump is missing or refuses the file.
+    Found by address, since one function often has several names (`free`, `ebb_free`, `cfree`).
+    CannotMeasure when binutils is missing or refuses the file.
     """
-    objdump = shutil.which("objdump")
-    if objdump is None:
-        raise CannotMeasure("objdump is missing: run `apt-get install binutils`.")
-    done = subprocess.run(
-        [objdump, "-d", "-C", "--no-show-raw-insn", f"--disassemble={symbol}", str(binary)],
-        capture_output=True, text=True, errors="replace", env={**os.environ, "LC_ALL": "C"},
-    )  # fmt: skip
-    if done.returncode != 0:
-        words = done.stderr.strip().splitlines()
-        raise CannotMeasure(f"objdump cannot read {binary.name}: {words[-1] if words else 'no message'}.")
-    found = (_INSTRUCTION.match(line) for line in done.stdout.splitlines())
+    place = _extent(binary, symbol)
+    if place is None:
+        return ()
+    start, size = place
+    listing = _binutils("objdump", "-d", "-C", "--no-show-raw-insn", f"--start-address={start:#x}",
+                        f"--stop-address={start + size:#x}", str(binary), binary=binary)  # fmt: skip
+    found = (_INSTRUCTION.match(line) for line in listing.splitlines())
     return tuple(
         Instruction(int(match.group(1), 16), " ".join(match.group(2).split())) for match in found if match is not None
     )
+
+
+def _extent(binary: Path, symbol: str) -> tuple[int, int] | None:
+    """Return (address, size) of a function, from the full symbol table or, when stripped, the dynamic one."""
+    for table in ((), ("-D",)):
+        listing = _binutils("nm", "-S", "-C", "--defined-only", *table, str(binary), binary=binary)
+        for line in listing.splitlines():
+            words = line.split(maxsplit=3)
+            if len(words) == 4 and words[2] in "tTwWiu" and words[3].split("@")[0] == symbol:
+                return int(words[0], 16), int(words[1], 16)
+    return None
+
+
+def _binutils(tool: str, *arguments: str, binary: Path) -> str:
+    path = shutil.which(tool)
+    if path is None:
+        raise CannotMeasure(f"{tool} is missing: run `apt-get install binutils`.")
+    done = subprocess.run(
+        [path, *arguments], capture_output=True, text=True, errors="replace", env={**os.environ, "LC_ALL": "C"}
+    )
+    if done.returncode != 0:
+        words = done.stderr.strip().splitlines()
+        raise CannotMeasure(f"{tool} cannot read {binary.name}: {words[-1] if words else 'no message'}.")
+    return done.stdout
 
 
 def side_by_side(

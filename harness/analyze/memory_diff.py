@@ -13,10 +13,13 @@ import numpy as np
 
 from harness.analyze.robust import median, theil_sen
 
-Shape = Literal["same", "step", "ramp", "constant"]
+Shape = Literal["same", "constant", "step", "ramp", "rise"]
+"""`ramp` still grows at the last checkpoint, `rise` grew for a while and is level since."""
 
-STEP_ADVANTAGE = 0.7
-"""A second parameter must remove 30 % of the squared error before a ramp is preferred, or a break's place believed."""
+ADVANTAGE = 0.5
+"""A freer shape must halve the squared error before it is preferred to a simpler one."""
+
+MIB = float(1 << 20)
 
 
 @dataclass(frozen=True)
@@ -27,24 +30,28 @@ class SeriesDifference:
     shape: Shape
     begins_at: int
     """Index in the series from which the difference stands out; 0 for one that is there from the start."""
+    ends_at: int
+    """Index from which it no longer changes; the last one for a ramp."""
     level: float
     """Median difference from there on."""
     per_checkpoint: float
-    """Growth of the difference a checkpoint, for a ramp."""
+    """Growth of the difference a checkpoint, for a ramp or a rise."""
     final: float
     """Difference at the last checkpoint."""
 
-    def sentence(self) -> str:
-        """The difference in words."""
-        mib = 1 << 20
+    def shape_words(self) -> str:
+        """The shape of the difference in words, without the metric."""
         if self.shape == "same":
-            return f"{self.metric} does not differ"
-        if self.shape == "ramp":
-            return (f"{self.metric} ramps by {self.per_checkpoint / 1024:+.1f} KiB a checkpoint from checkpoint "
-                    f"{self.begins_at} on, {self.final / mib:+.2f} MiB at the end")
+            return "does not differ"
         if self.shape == "step":
-            return f"{self.metric} steps by {self.level / mib:+.2f} MiB at checkpoint {self.begins_at}"
-        return f"{self.metric} is {self.level / mib:+.2f} MiB apart from the first checkpoint on"
+            return f"steps by {self.level / MIB:+.2f} MiB at checkpoint {self.begins_at}"
+        if self.shape == "ramp":
+            return (f"ramps by {self.per_checkpoint / 1024:+.1f} KiB a checkpoint from checkpoint {self.begins_at} on, "
+                    f"{self.final / MIB:+.2f} MiB at the end")
+        if self.shape == "rise":
+            return (f"rises by {self.level / MIB:+.2f} MiB between checkpoints {self.begins_at} and {self.ends_at}, "
+                    "then stays")
+        return f"is {self.level / MIB:+.2f} MiB apart from the first checkpoint on"
 
 
 def median_series(runs: Sequence[Sequence[float]]) -> list[float]:
@@ -58,36 +65,49 @@ def median_series(runs: Sequence[Sequence[float]]) -> list[float]:
 def compare_series(metric: str, before: Sequence[float], after: Sequence[float], floor_bytes: float) -> SeriesDifference:
     """Classify the difference of two series; below `floor_bytes` throughout it is `same`.
 
-    Three models of the difference are fitted by least squares: a constant, a step at the best place, a
-    ramp from the best place. The simplest that is not clearly worse holds.
+    A rise between two checkpoints, level before and after, is fitted by least squares at every pair of
+    places. Within one checkpoint it is a step, up to the last one a ramp. A simpler shape is preferred
+    while its squared error is at most 1 / ADVANTAGE of the best.
     """
     count = min(len(before), len(after))
     gap = np.asarray(after[:count], dtype=float) - np.asarray(before[:count], dtype=float)
     if count == 0 or float(np.max(np.abs(gap))) < floor_bytes:
-        return SeriesDifference(metric, "same", 0, 0.0, 0.0, float(gap[-1]) if count else 0.0)
+        return SeriesDifference(metric, "same", 0, 0, 0.0, 0.0, float(gap[-1]) if count else 0.0)
     constant = float(np.sum((gap - gap.mean()) ** 2))
+    level = SeriesDifference(metric, "constant", 0, 0, float(np.median(gap)), 0.0, float(gap[-1]))
     if count < 4 or constant <= count * (floor_bytes / 4.0) ** 2:
-        return SeriesDifference(metric, "constant", 0, float(np.median(gap)), 0.0, float(gap[-1]))
-    step_error, step_at = min((_step_error(gap, at), at) for at in range(1, count))
-    ramp_error, ramp_at = min((_ramp_error(gap, at), at) for at in range(0, count - 2))
-    if min(step_error, ramp_error) > STEP_ADVANTAGE * constant:
-        return SeriesDifference(metric, "constant", 0, float(np.median(gap)), 0.0, float(gap[-1]))
-    if step_error <= ramp_error:
-        return SeriesDifference(metric, "step", step_at, float(np.median(gap[step_at:])), 0.0, float(gap[-1]))
-    slope = theil_sen(list(gap[ramp_at:])).per_round
-    return SeriesDifference(metric, "ramp", ramp_at, float(np.median(gap[ramp_at:])), slope, float(gap[-1]))
+        return level
+    fits = {(start, stop): _rise_error(gap, start, stop) for start in range(count - 1) for stop in range(start + 1, count)}
+    place = _simplest(fits, count - 1)
+    if fits[place] > ADVANTAGE * constant:
+        return level
+    start, stop = place
+    if stop == start + 1:
+        step = float(np.median(gap[stop:]) - np.median(gap[:stop]))
+        return SeriesDifference(metric, "step", stop, stop, step, 0.0, float(gap[-1]))
+    slope = theil_sen(list(gap[start:stop + 1])).per_round
+    shape: Shape = "ramp" if stop == count - 1 else "rise"
+    risen = float(np.median(gap[stop:]) - np.median(gap[:start + 1]))
+    return SeriesDifference(metric, shape, start, stop, risen, slope, float(gap[-1]))
 
 
-def _step_error(gap: np.ndarray, at: int) -> float:
-    """Squared error of a level before `at` and another from there on."""
-    return float(np.sum((gap[:at] - gap[:at].mean()) ** 2) + np.sum((gap[at:] - gap[at:].mean()) ** 2))
+def _simplest(fits: Mapping[tuple[int, int], float], last: int) -> tuple[int, int]:
+    """Return where the preferred rise starts and stops: a step, else a ramp, else any rise."""
+    best = min(fits.values())
+    for kind in (lambda place: place[1] == place[0] + 1, lambda place: place[1] == last, lambda place: True):
+        place = min((place for place in fits if kind(place)), key=lambda place: (fits[place], place))
+        if fits[place] <= best / ADVANTAGE:
+            return place
+    raise AssertionError("the best of all fits is never worse than the best")
 
 
-def _ramp_error(gap: np.ndarray, at: int) -> float:
-    """Squared error of a level up to `at` and a straight line rising from there."""
-    design = np.column_stack([np.ones(len(gap)), np.maximum(0.0, np.arange(len(gap)) - at)])
-    solution, *_ = np.linalg.lstsq(design, gap, rcond=None)
-    return float(np.sum((gap - design @ solution) ** 2))
+def _rise_error(gap: np.ndarray, start: int, stop: int) -> float:
+    """Squared error of a level up to `start`, a straight line from there to `stop`, and a level after."""
+    climb = np.clip((np.arange(len(gap)) - start) / (stop - start), 0.0, 1.0)
+    climb -= climb.mean()
+    centred = gap - gap.mean()
+    power = float(climb @ climb)
+    return float(centred @ centred) - (float(climb @ centred) ** 2 / power if power > 0 else 0.0)
 
 
 def by_category(before: Mapping[str, Sequence[Sequence[float]]], after: Mapping[str, Sequence[Sequence[float]]],
@@ -96,3 +116,21 @@ def by_category(before: Mapping[str, Sequence[Sequence[float]]], after: Mapping[
     found = [compare_series(metric, median_series(before[metric]), median_series(after[metric]), floor_bytes)
              for metric in before if metric in after]
     return sorted(found, key=lambda item: (item.shape == "same", -abs(item.level), item.metric))
+
+
+def grouped_sentences(differences: Sequence[SeriesDifference]) -> list[str]:
+    """Return a sentence for each group of metrics that moved alike; most metrics see the same pages."""
+    groups: list[list[SeriesDifference]] = []
+    for item in (item for item in differences if item.shape != "same"):
+        for group in groups:
+            if _alike(group[0], item):
+                group.append(item)
+                break
+        else:
+            groups.append([item])
+    return [f"{', '.join(sorted(item.metric for item in group))}: {group[0].shape_words()}" for group in groups]
+
+
+def _alike(one: SeriesDifference, other: SeriesDifference) -> bool:
+    near = abs(one.level - other.level) <= 0.1 * max(abs(one.level), abs(other.level))
+    return one.shape == other.shape and abs(one.begins_at - other.begins_at) <= 1 and near

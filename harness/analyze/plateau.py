@@ -64,9 +64,10 @@ def judge_two_arms(before: Arm, after: Arm, warmup_rounds: int = 3,
                    limits: MemoryLimits = MemoryLimits(), rounds_min: int = ROUNDS_MIN) -> Verdict:
     """Judge the memory of a new build against an old one from interleaved fresh processes.
 
-    Growing: the slopes after the warm-up win at least 24 of 25 pairs and the median slope rose by more
-    than the growth limit. Higher plateau: the levels do, by more than the level limit. Growth is judged
-    first, since what grows is also higher.
+    Growing: the slopes after the warm-up win at least 24 of 25 pairs, the median slope rose by more than
+    the growth limit, and over the second half alone it still rose by more than half as much (a slow
+    warm-up flattens, a leak does not). Higher plateau: the levels win, by more than the level limit.
+    Growth is judged first, since what grows is also higher.
     """
     sizes = (len(before), len(after))
     lengths = [len(series) for series in (*before, *after)]
@@ -79,7 +80,7 @@ def judge_two_arms(before: Arm, after: Arm, warmup_rounds: int = 3,
     slopes = ([slope_of(series, warmup_rounds) for series in before],
               [slope_of(series, warmup_rounds) for series in after])
     levels = [level_of(series) for series in before], [level_of(series) for series in after]
-    growth = _judge_growth(slopes, levels, limits, sizes)
+    growth = _judge_growth(slopes, _late_growth(before, after, warmup_rounds), levels, limits, sizes)
     return growth if growth is not None else _judge_level(levels, limits, sizes)
 
 
@@ -88,19 +89,30 @@ def _needed_wins(n: int, m: int) -> float:
     return WINS_MIN / 25.0 * n * m
 
 
-def _judge_growth(slopes: tuple[list[float], list[float]], levels: tuple[list[float], list[float]],
-                  limits: MemoryLimits, sizes: tuple[int, int]) -> Verdict | None:
+def _late_growth(before: Arm, after: Arm, warmup_rounds: int) -> float:
+    """Return how much the median slope of the second half rose, bytes a round."""
+    medians = []
+    for arm in (before, after):
+        rests = [settled(series, warmup_rounds) for series in arm]
+        medians.append(median([theil_sen(rest[len(rest) // 2:]).per_round for rest in rests]))
+    return medians[1] - medians[0]
+
+
+def _judge_growth(slopes: tuple[list[float], list[float]], late_growth: float,
+                  levels: tuple[list[float], list[float]], limits: MemoryLimits,
+                  sizes: tuple[int, int]) -> Verdict | None:
     old, new = median(slopes[0]), median(slopes[1])
     limit = max(limits.growth_bytes, limits.growth_percent / 100.0 * median(levels[0]))
     u = wins(*slopes)
-    if u < _needed_wins(*sizes) or new - old <= limit:
+    if u < _needed_wins(*sizes) or new - old <= limit or late_growth <= (new - old) / 2.0:
         return None
     moved = shift(*slopes)
     return unplaced(
         Outcome.GROWING, before=old, after=new, unit="bytes/round", figure=new - old,
         threshold=Threshold(limit, "bytes/round", limits.origin), interval=(moved.low, moved.high),
         p_value=mann_whitney(*slopes).p_greater, samples=sizes,
-        reason=f"slopes won {u:g} of {sizes[0] * sizes[1]} pairs ({_needed_wins(*sizes):g} needed)",
+        reason=f"slopes won {u:g} of {sizes[0] * sizes[1]} pairs ({_needed_wins(*sizes):g} needed), "
+               f"the second half still grows by {late_growth:,.0f} bytes a round",
     )
 
 
@@ -108,13 +120,15 @@ def _judge_level(levels: tuple[list[float], list[float]], limits: MemoryLimits, 
     old, new = median(levels[0]), median(levels[1])
     limit = max(limits.level_bytes, limits.level_percent / 100.0 * old)
     u = wins(*levels)
-    higher = u >= _needed_wins(*sizes) and new - old > limit
+    clear = u >= _needed_wins(*sizes)
+    higher = clear and new - old > limit
+    allowed = "; higher, within what the threshold allows" if clear and not higher else ""
     moved = shift(*levels)
     return unplaced(
         Outcome.HIGHER_PLATEAU if higher else Outcome.PLATEAU, before=old, after=new, unit="bytes",
         figure=new - old, threshold=Threshold(limit, "bytes", limits.origin), interval=(moved.low, moved.high),
         p_value=mann_whitney(*levels).p_greater, samples=sizes,
-        reason=f"levels won {u:g} of {sizes[0] * sizes[1]} pairs ({_needed_wins(*sizes):g} needed)",
+        reason=f"levels won {u:g} of {sizes[0] * sizes[1]} pairs ({_needed_wins(*sizes):g} needed){allowed}",
     )
 
 

@@ -44,13 +44,14 @@ def junit(verdicts: Sequence[Verdict], suite_name: str, inconclusive_fails: bool
     return text.decode() if isinstance(text, bytes) else str(text)
 
 
-def markdown(verdicts: Sequence[Verdict], title: str, conclusion: str) -> str:
-    """Return a summary for a CI job's page: the conclusion, what failed, and the whole table."""
+def markdown(verdicts: Sequence[Verdict], title: str, conclusion: str, reasons: Sequence[str] = ()) -> str:
+    """Return a summary for a CI job's page: the conclusion, what failed and why, and the whole table."""
     lines = [f"## {title}", "", conclusion, ""]
     for verdict in verdicts:
         if verdict.is_regression or verdict.outcome is Outcome.NOT_MEASURED:
             lines += [f"- {_MARKS[verdict.outcome]} **{_cell(verdict.name)}** {_cell(verdict.sentence())}",
                       f"  repeat with `{verdict.command}`"]
+    lines += [f"- why: {_cell(reason)}" for reason in reasons]
     lines += ["", "| | workload | metric | verdict | before | after | figure | threshold |",
               "| --- | --- | --- | --- | ---: | ---: | ---: | --- |"]
     for verdict in verdicts:

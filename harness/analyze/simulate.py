@@ -97,6 +97,8 @@ class Rate:
     trials: int
     convicted: int
     undecided: int
+    named: int
+    """How often the verdict's word was the truth."""
 
     @property
     def convicted_percent(self) -> float:
@@ -107,6 +109,11 @@ class Rate:
     def undecided_percent(self) -> float:
         """Share of trials judged `cannot tell`, in percent."""
         return 100.0 * self.undecided / self.trials
+
+    @property
+    def named_percent(self) -> float:
+        """Share of trials whose verdict was the truth, in percent."""
+        return 100.0 * self.named / self.trials
 
 
 MemorySource = Callable[[Generator], np.ndarray]
@@ -119,6 +126,7 @@ MEMORY_SCENARIOS: tuple[tuple[str, MemorySource, MemorySource, str], ...] = (
     ("slow warm-up against itself", slow_warming, slow_warming, "plateau"),
     ("dipping against itself", dipping, dipping, "plateau"),
     ("sawtooth against itself", sawtooth, sawtooth, "plateau"),
+    ("slow warm-up against flat", flat, slow_warming, "higher plateau"),
     ("leak of 0.3 % a round against flat", flat, leaking, "growing"),
     ("4 % higher against flat", flat, higher, "higher plateau"),
 )
@@ -154,7 +162,8 @@ def error_rates(trials: int, seed: int = 1) -> list[Rate]:
 
 def _tally(rule: str, scenario: str, truth: str, outcomes: list[Outcome], guilty: frozenset[Outcome]) -> Rate:
     return Rate(rule, scenario, truth, len(outcomes), sum(outcome in guilty for outcome in outcomes),
-                sum(outcome is Outcome.CANNOT_TELL for outcome in outcomes))
+                sum(outcome is Outcome.CANNOT_TELL for outcome in outcomes),
+                sum(str(outcome) == truth for outcome in outcomes))
 
 
 def _two_arm_rate(name: str, old: MemorySource, new: MemorySource, truth: str, trials: int, seed: int) -> Rate:

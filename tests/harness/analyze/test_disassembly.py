@@ -45,7 +45,7 @@ def test_a_function_that_is_not_there_has_no_instructions(tmp_path: Path) -> Non
 def test_a_file_that_is_no_binary_is_one_sentence(tmp_path: Path) -> None:
     text = tmp_path / "text.so"
     text.write_text("not a binary")
-    with pytest.raises(CannotMeasure, match="objdump cannot read text.so"):
+    with pytest.raises(CannotMeasure, match="nm cannot read text.so"):
         disassemble(text, "free")
 
 

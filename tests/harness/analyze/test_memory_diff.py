@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analyze.memory_diff import by_category, compare_series, median_series
+from harness.analyze.memory_diff import by_category, compare_series, grouped_sentences, median_series
 
 MIB = float(1 << 20)
 BASE = [50 * MIB] * 20
@@ -28,6 +28,22 @@ def test_a_ramp_has_its_slope() -> None:
     found = compare_series("rss_bytes", noisy(BASE), noisy(leak, 6), MIB)
     assert found.shape == "ramp" and abs(found.begins_at - 5) <= 1
     assert found.per_checkpoint == pytest.approx(MIB, rel=0.1)
+
+
+def test_a_warm_up_is_a_rise_that_ends() -> None:
+    warm = [50 * MIB + 4 * MIB * (1 - 0.6**index) for index in range(20)]
+    found = compare_series("rss_bytes", noisy(BASE), noisy(warm, 6), MIB)
+    assert found.shape == "rise" and found.ends_at < 10
+    assert found.level == pytest.approx(4 * MIB, rel=0.15)
+
+
+def test_metrics_that_moved_alike_share_a_sentence() -> None:
+    stepped = [50 * MIB] * 8 + [58 * MIB] * 12
+    found = by_category({"a": [BASE], "b": [BASE], "c": [BASE]}, {"a": [stepped], "b": [stepped], "c": [[53 * MIB] * 20]}, MIB)
+    assert grouped_sentences(found) == [
+        "a, b: steps by +8.00 MiB at checkpoint 8",
+        "c: is +3.00 MiB apart from the first checkpoint on",
+    ]
 
 
 def test_a_difference_from_the_start_is_constant() -> None:

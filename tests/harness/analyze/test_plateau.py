@@ -100,8 +100,9 @@ def test_error_rates_stay_within_what_the_manual_promises() -> None:
     for rate in two_arms.values():
         if rate.truth == "plateau":
             assert rate.convicted_percent <= 2.5, rate
-        else:
+        elif "slow warm-up" not in rate.scenario:
             assert rate.convicted_percent >= 97.0, rate
+            assert rate.named_percent >= 95.0, rate
     for rate in rates:
         if rate.rule == "noisy counts":
             assert (rate.convicted_percent <= 2.0) if rate.truth == "unchanged" else (rate.convicted_percent >= 95.0)

@@ -1,0 +1,190 @@
+"""The docket: every case of a gate or a comparison, and the runs it still asks for.
+
+Called by gate, compare, bisect and the self-test, each of which only has to run the jobs that
+`Docket.wanted` asks for and hand the measurements back, until none is wanted. Pure but for that dialogue:
+starts nothing, stores nothing. Not thread safe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from harness.analyze.case import Case, CountCase, Histories, MemoryCase
+from harness.analyze.figures import NoFigure, count_of, reached_allocator, series_of
+from harness.analyze.identity import code_digest
+from harness.analyze.thresholds import MEMORY_METRIC, Thresholds
+from harness.analyze.verdict import Outcome, Verdict, unplaced
+from harness.model.arm import Arm
+from harness.model.plan import Job
+from harness.model.workload import Profile, Variant, Workload
+from results.records import Measurement
+
+EXACT_PROVIDERS = frozenset({"callgrind"})
+"""Providers that count by simulation: one thread's counts repeat."""
+
+UNITS = {"instructions": "instructions", "wall_s": "s", "cycles": "cycles"}
+HistorySource = Callable[[Workload, Variant, str, str], Histories]
+"""From workload, variant, provider and metric to the stored histories of this environment."""
+
+
+def no_history(workload: Workload, variant: Variant, provider: str, metric: str) -> Histories:
+    """The source of histories where nothing is stored."""
+    return ()
+
+
+@dataclass
+class Entry:
+    """One case with what belongs to it."""
+
+    workload: Workload
+    variant: Variant
+    metric: str
+    provider: str
+    case: Case
+    command: str
+    failure: str = ""
+    """Why the case could not be measured; ends it."""
+    before: list[Measurement] = field(default_factory=list)
+    after: list[Measurement] = field(default_factory=list)
+
+    @property
+    def label(self) -> str:
+        """The workload with its variant, for tables."""
+        return self.workload.label(self.variant)
+
+    @property
+    def needs_pair(self) -> bool:
+        """True while the case wants another run of each arm."""
+        return not self.failure and self.case.needs_pair
+
+    def verdict(self) -> Verdict:
+        """Return the verdict on the runs so far, placed."""
+        bare = unplaced(Outcome.NOT_MEASURED, reason=self.failure) if self.failure else self.case.verdict()
+        return bare.named(self.workload.name, self.variant.name, self.metric, self.provider, self.command, self.label)
+
+    def take(self, before: Measurement, after: Measurement) -> None:
+        """Take one run of each arm; a run that failed, or two that computed different things, end the case."""
+        self.before.append(before)
+        self.after.append(after)
+        broken = [run for run in (before, after) if run.status != "ok"]
+        if broken:
+            self.failure = " ".join(dict.fromkeys(f"{run.arm}: {run.reason}" for run in broken))
+        elif before.checksum != after.checksum:
+            self.failure = (f"wrong result: {self.label} computed {after.checksum} under {after.arm} but "
+                            f"{before.checksum} under {before.arm}, so their figures are not comparable; "
+                            "repeat it under a debug build.")
+        else:
+            self._add(before, after)
+
+    def _add(self, before: Measurement, after: Measurement) -> None:
+        try:
+            if isinstance(self.case, MemoryCase):
+                assert self.workload.memory is not None
+                label = self.workload.memory.series_label
+                self.case.add_pair(series_of(before, self.metric, label), series_of(after, self.metric, label))
+            elif isinstance(self.case, CountCase):
+                self.case.add_pair(count_of(before, self.metric), count_of(after, self.metric))
+                if len(self.before) == 1 and self.workload.region == "marked" and not reached_allocator(after):
+                    self.failure = (f"{self.label} never allocates in its region of interest, so its count says nothing "
+                                    "about an allocator: take it out of the gated set or correct it.")
+        except NoFigure as error:
+            self.failure = str(error)
+
+
+class Docket:
+    """All cases between two arms."""
+
+    def __init__(self, before: Arm, after: Arm, profile: Profile) -> None:
+        self.before = before
+        self.after = after
+        self.profile = profile
+        self.entries: list[Entry] = []
+        self._position = 0
+
+    def add(self, entry: Entry) -> None:
+        """Put a case on the docket."""
+        self.entries.append(entry)
+
+    def wanted(self) -> list[Job]:
+        """Return the jobs of one more pair for every open case: counts first, arms in ABBA order by repeat.
+
+        Cases of one workload and provider share their runs.
+        """
+        jobs: list[Job] = []
+        for key in self._open_keys():
+            repeat = max(len(entry.before) for entry in self.entries if _key(entry) == key)
+            workload, variant, provider = self._open_keys()[key]
+            order = (self.before, self.after) if repeat % 2 == 0 else (self.after, self.before)
+            for arm in order:
+                jobs.append(Job(arm, workload, variant, provider, self.profile, repeat, self._position))
+                self._position += 1
+        return jobs
+
+    def take(self, jobs: Sequence[Job], measurements: Iterable[Measurement]) -> None:
+        """Hand over the measurements of `jobs`, in the same order."""
+        pairs: dict[tuple[str, str, str], dict[str, Measurement]] = {}
+        for job, measurement in zip(jobs, measurements, strict=True):
+            key = (job.workload.name, job.variant.name, job.provider)
+            pairs.setdefault(key, {})["before" if job.arm is self.before else "after"] = measurement
+        for entry in self.entries:
+            pair = pairs.get(_key(entry))
+            if pair is not None and entry.needs_pair:
+                entry.take(pair["before"], pair["after"])
+
+    def pairs_left_max(self) -> int:
+        """How many pairs the open cases may still take, for the progress display."""
+        return sum(entry.case.pairs_left_max for entry in self.entries if not entry.failure)
+
+    def verdicts(self) -> list[Verdict]:
+        """Return the verdicts of all cases, in the order they were added."""
+        return [entry.verdict() for entry in self.entries]
+
+    def _open_keys(self) -> dict[tuple[str, str, str], tuple[Workload, Variant, str]]:
+        order = sorted((entry for entry in self.entries if entry.needs_pair),
+                       key=lambda entry: entry.provider not in EXACT_PROVIDERS)
+        return {_key(entry): (entry.workload, entry.variant, entry.provider) for entry in order}
+
+
+def _key(entry: Entry) -> tuple[str, str, str]:
+    return entry.workload.name, entry.variant.name, entry.provider
+
+
+def fill(docket: Docket, selection: Sequence[tuple[Workload, Variant]], thresholds: Thresholds, *, counter: str,
+         command: Callable[[str], str], history: HistorySource = no_history, complete: bool = False,
+         metrics: Sequence[str] = ("instructions", MEMORY_METRIC)) -> None:
+    """Put a case on the docket for each judged metric of the selected workloads.
+
+    `counter` is the provider of instruction counts here; `command` makes the repeating command from a
+    workload's `name:variant`. `complete` asks for all runs of noisy cases, for tables with intervals.
+    """
+    for workload, variant in selection:
+        repeat = command(f"{workload.name}:{variant.name}")
+        for metric in metrics:
+            if metric not in workload.metrics or not thresholds.gates(metric, workload.name):
+                continue
+            if metric == MEMORY_METRIC:
+                if workload.memory is not None:
+                    case: Case = MemoryCase(workload.memory.warmup_rounds, thresholds.memory(workload.name), complete=complete)
+                    docket.add(Entry(workload, variant, metric, "smaps", case, repeat))
+                continue
+            provider = counter if metric == "instructions" else "hyperfine"
+            exact = provider in EXACT_PROVIDERS and workload.threads == 1
+            case = CountCase(thresholds.limit(metric, workload.name), UNITS.get(metric, metric), exact,
+                             history(workload, variant, provider, metric), complete)
+            docket.add(Entry(workload, variant, metric, provider, case, repeat))
+
+
+def unchanged_code(docket: Docket) -> list[Verdict] | None:
+    """Return the verdict `unchanged` for every case when both arms are the same code, else None.
+
+    Nothing is measured then: what is instruction for instruction the same cannot have changed.
+    """
+    paths = docket.before.preload, docket.after.preload
+    if paths[0] is None or paths[1] is None:
+        return None
+    digests = code_digest(paths[0]), code_digest(paths[1])
+    if digests[0] != digests[1]:
+        return None
+    reason = f"both builds are the same code (SHA-256 {digests[0][:16]}), so nothing was measured"
+    return [replace(entry.verdict(), outcome=Outcome.UNCHANGED, reason=reason, samples=(0, 0)) for entry in docket.entries]

@@ -1,0 +1,194 @@
+"""`tidemark gate`: judges the working tree, or any commit, against the pin. The command that CI asks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from harness.analyze import reports
+from harness.analyze.case import Histories
+from harness.analyze.docket import Docket, HistorySource, fill, unchanged_code
+from harness.analyze.evidence import explain_entry, sentences_of
+from harness.analyze.figures import histories
+from harness.analyze.thresholds import load_thresholds
+from harness.analyze.verdict import Outcome, Verdict, format_quantity
+from harness.build.arms import pin_arm, revision_arm, tree_arm
+from harness.cli.context import Context, command_line, console, json_option, pass_context
+from harness.collect.environment import read_environment
+from harness.collect.providers import instruction_counter
+from harness.collect.session import Session
+from harness.model.allocator import AllocatorConfig, select_allocators
+from harness.model.arm import TREE, Arm
+from harness.model.errors import EXIT_CANNOT_MEASURE, EXIT_FINE, EXIT_REGRESSION, CannotMeasure
+from harness.model.layout import Layout
+from harness.model.pin import load_pin
+from harness.model.workload import Variant, Workload, select_set, select_workloads
+from harness.present.progress import progress_for
+from results.store import Store
+
+GATED_SET = "gated"
+
+
+@click.command()
+@click.option("--quick", is_flag=True, help="Small executions: under two minutes on two processors.")
+@click.option("--workload", "-w", "workloads", multiple=True, metavar="NAME[:VARIANT]", help="Repeatable; default: the gated set.")
+@click.option("--allocator", "-a", "allocator", metavar="NAME", help="A git allocator of allocators.toml; default: this repository's.")
+@click.option("--pin", "pin", metavar="REV", help="Judge against this commit instead of results/baselines/pin.toml.")
+@click.option("--revision", "revision", metavar="REV", help="Judge this commit instead of the working tree.")
+@click.option("--inconclusive", type=click.Choice(["pass", "fail"]), default="fail", show_default=True,
+              help="What `cannot tell` means for the exit code: 0, or 2.")
+@click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit XML here.")
+@click.option("--markdown", type=click.Path(dir_okay=False, path_type=Path), help="Append a Markdown summary here.")
+@click.option("--annotations", is_flag=True, help="Print workflow annotations for a CI host.")
+@json_option
+@pass_context
+def command(
+    context: Context, quick: bool, workloads: tuple[str, ...], allocator: str | None, pin: str | None,
+    revision: str | None, inconclusive: str, junit: Path | None, markdown: Path | None, annotations: bool, as_json: bool,
+) -> int:  # fmt: skip
+    """Judge the working tree against the pin: exit 0 pass, 1 regression, 2 could not measure."""
+    for path in (junit, markdown):
+        if path is not None and not path.parent.is_dir():
+            raise CannotMeasure(f"There is no folder {path.parent} for {path.name}: create it first.")
+    config = select_allocators(context.allocators(), [allocator])[0] if allocator else context.own_allocator()
+    before, after = _arms(context, config, pin, revision)
+    known = context.workloads()
+    selection = select_workloads(known, workloads) if workloads else select_set(known, GATED_SET)
+    thresholds = load_thresholds(context.layout.pin_file.parent / "thresholds.toml")
+    docket = Docket(before, after, "quick" if quick else "full")
+    store = context.store()
+    fill(
+        docket, selection, thresholds, counter=instruction_counter(), history=history_of(store),
+        command=lambda name: _repeat(name, quick, allocator, pin, revision),
+    )  # fmt: skip
+    if not docket.entries:
+        raise CannotMeasure("Nothing of that selection is gated: results/baselines/thresholds.toml has no section for it.")
+    verdicts = unchanged_code(docket)
+    reasons: list[str] = []
+    if verdicts is None:
+        with Session(context.layout, store, "gate", command_line(), progress_for()) as session:
+            run_docket(docket, session)
+        verdicts = docket.verdicts()
+        reasons = _reasons(context.layout, docket)
+    code = exit_code(verdicts, inconclusive == "fail")
+    conclusion = conclude(verdicts, before, after, code)
+    if junit is not None:
+        junit.write_text(reports.junit(verdicts, "tidemark gate", inconclusive == "fail"), encoding="utf-8")
+    if markdown is not None:
+        with markdown.open("a", encoding="utf-8") as sink:
+            sink.write(reports.markdown(verdicts, "Tidemark gate", conclusion, reasons))
+    if as_json:
+        print(reports.as_json(verdicts, exit_code=code, conclusion=conclusion, why=reasons, pin=before.build.revision,
+                              judged=after.build.revision))  # fmt: skip
+    else:
+        print_verdicts(verdicts, reasons, conclusion, console())
+    if annotations:
+        print("\n".join(reports.annotations(verdicts)), file=sys.stderr if as_json else sys.stdout)
+    return code
+
+
+def _arms(context: Context, config: AllocatorConfig, pin: str | None, revision: str | None) -> tuple[Arm, Arm]:
+    """Return (pin, judged); CannotMeasure when either cannot be made, since there is then nothing to judge."""
+    layout = context.layout
+    before = pin_arm(layout, config, pin or load_pin(layout.pin_file).commit)
+    if before.missing:
+        raise CannotMeasure(before.missing)
+    if revision is not None:
+        return before, revision_arm(layout, config, revision, role=revision[:12])
+    if config.repository != "self":
+        raise CannotMeasure(f"{config.name} is not built from this checkout: name the commit to judge with --revision.")
+    return before, tree_arm(layout, config)
+
+
+def history_of(store: Store) -> HistorySource:
+    """Return the source of stored histories in this machine's environment."""
+    key = read_environment().key
+
+    def source(workload: Workload, variant: Variant, provider: str, metric: str) -> Histories:
+        stored = store.measurements(
+            workload=workload.name, variant=variant.name, provider=provider, status="ok", environment_key=key
+        )
+        return histories(stored, metric)
+
+    return source
+
+
+def run_docket(docket: Docket, session: Session) -> None:
+    """Measure until every case is decided."""
+    while jobs := docket.wanted():
+        docket.take(jobs, session.execute(jobs))
+
+
+def exit_code(verdicts: Sequence[Verdict], inconclusive_fails: bool) -> int:
+    """Return 1 for a judged regression, else 2 for what could not be measured or told, else 0."""
+    if any(verdict.is_regression for verdict in verdicts):
+        return EXIT_REGRESSION
+    if any(verdict.outcome is Outcome.NOT_MEASURED for verdict in verdicts):
+        return EXIT_CANNOT_MEASURE
+    if inconclusive_fails and any(verdict.is_inconclusive for verdict in verdicts):
+        return EXIT_CANNOT_MEASURE
+    return EXIT_FINE
+
+
+def conclude(verdicts: Sequence[Verdict], before: Arm, after: Arm, code: int) -> str:
+    """Return the gate's last line."""
+    word = {EXIT_FINE: "passed", EXIT_REGRESSION: "failed", EXIT_CANNOT_MEASURE: "could not be judged"}[code]
+    regressions = sum(verdict.is_regression for verdict in verdicts)
+    open_cases = sum(verdict.is_inconclusive or verdict.outcome is Outcome.NOT_MEASURED for verdict in verdicts)
+    judged = f"{after.build.allocator} {after.build.revision[:12]}{' with local changes' if after.build.dirty else ''}"
+    return (f"gate {word}: {judged} against the pin {before.build.revision[:12]}, {len(verdicts)} verdicts, "
+            f"{regressions} regressions, {open_cases} undecided or not measured")  # fmt: skip
+
+
+def _reasons(layout: Layout, docket: Docket) -> list[str]:
+    """Return what explains the regressions. What cannot be explained stays a regression and says so."""
+    found = []
+    for entry in docket.entries:
+        if entry.verdict().is_regression:
+            try:
+                explanation = explain_entry(layout, entry, (docket.before, docket.after))
+            except CannotMeasure as error:
+                found.append(f"{entry.label}: no explanation. {error.sentence}")
+                continue
+            found += sentences_of([explanation] if explanation is not None else [])
+    return found
+
+
+def print_verdicts(verdicts: Sequence[Verdict], reasons: Sequence[str], conclusion: str, target: Console) -> None:
+    """Print the table of verdicts, a sentence for each that is not fine, why, and the conclusion."""
+    table = Table("workload", "metric", "verdict", "before", "after", "figure", "threshold", box=None, pad_edge=False)
+    for verdict in verdicts:
+        style = "red" if verdict.is_regression else "yellow" if verdict.outcome in _OPEN else ""
+        table.add_row(
+            verdict.name, verdict.metric, str(verdict.outcome), _quantity(verdict.before, verdict.unit),
+            _quantity(verdict.after, verdict.unit), reports.figure_text(verdict),
+            "" if verdict.threshold is None else format_quantity(verdict.threshold.value, verdict.threshold.unit),
+            style=style,
+        )  # fmt: skip
+    target.print(table)
+    for verdict in verdicts:
+        if verdict.is_regression or verdict.outcome in _OPEN:
+            target.print(verdict.sentence(), markup=False, highlight=False, soft_wrap=True)
+            target.print(f"  repeat with: {verdict.command}", markup=False, highlight=False, soft_wrap=True)
+    for reason in reasons:
+        target.print(f"why: {reason}", markup=False, highlight=False, soft_wrap=True)
+    target.print(conclusion, markup=False, highlight=False, soft_wrap=True)
+
+
+_OPEN = frozenset({Outcome.CANNOT_TELL, Outcome.NOT_MEASURED})
+
+
+def _quantity(value: float | None, unit: str) -> str:
+    return "" if value is None else format_quantity(value, unit)
+
+
+def _repeat(name: str, quick: bool, allocator: str | None, pin: str | None, revision: str | None) -> str:
+    words = ["./tidemark gate", *(["--quick"] if quick else []), f"--workload {name}"]
+    words += [f"--{option} {value}" for option, value in
+              (("allocator", allocator), ("pin", pin), ("revision", revision)) if value is not None]  # fmt: skip
+    return " ".join(words)
