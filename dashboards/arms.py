@@ -16,7 +16,9 @@ REFERENCE = "reference"
 _ROLE_ORDER = {"tree": 0, "pin": 1}
 
 STYLES = 10
-"""How many styles style.css tells apart by colour, dash and marker."""
+"""How many styles style.css tells apart by colour and dash."""
+LIVE_STYLE = STYLES
+"""The style of what a workload holds itself: no arm has it."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,9 @@ _BYTE_STEPS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 _COUNT_STEPS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 _SECOND_STEPS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
+_COUNTS = ("", "1", "count", "instructions", "cycles")
+"""Units that say no more than the metric's name does."""
+
 RATIO_STEPS = (1.02, 1.10, 1.35, 2.0, 4.0)
 """Upper ends of the colour steps 1 to 5 above the best; what is worse is step 6."""
 
@@ -28,7 +31,7 @@ class Scale:
 def scale_for(unit: str, magnitude: float) -> Scale:
     """Return the unit in which a figure of that magnitude is read best."""
     magnitude = abs(magnitude)
-    if unit == "bytes":
+    if unit in ("byte", "bytes"):
         for size, suffix in _BYTE_STEPS:
             if magnitude >= size:
                 return Scale(size, suffix)
@@ -41,11 +44,11 @@ def scale_for(unit: str, magnitude: float) -> Scale:
     if unit == "ns":
         seconds = scale_for("s", magnitude * 1e-9)
         return Scale(seconds.divisor * 1e9, seconds.suffix)
-    plain = unit if unit not in ("", "count", "1") else ""
+    plain = "" if unit in _COUNTS else unit
     for size, suffix in _COUNT_STEPS:
         if magnitude >= size:
-            return Scale(size, f"{suffix} {plain}".strip() if plain not in ("instructions", "cycles") else suffix)
-    return Scale(1, "" if plain in ("instructions", "cycles") else plain)
+            return Scale(size, f"{suffix} {plain}".strip())
+    return Scale(1, plain)
 
 
 def format_value(unit: str, value: float) -> str:
@@ -92,6 +95,8 @@ def ratio_step(ratio: float) -> int:
 
 def format_ratio(ratio: float) -> str:
     """Return a ratio to the best, with as many decimals as can be told apart."""
+    if not math.isfinite(ratio):
+        return "best is 0"
     if ratio >= 100:
         return f"×{ratio:.0f}"
     if ratio >= 10:

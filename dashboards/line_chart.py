@@ -18,6 +18,8 @@ from dashboards.figures import Scale, scale_for, significant, tick_text
 WIDTH, HEIGHT = 720, 300
 _LEFT, _RIGHT, _TOP, _BOTTOM = 68, 18, 30, 44
 _TICKS = 5
+_CROWDED = 40
+"""Lines with more points than this get smaller ones."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +74,9 @@ class _Frame:
     y_high: float
 
     def x(self, value: float) -> float:
-        span = self.x_high - self.x_low or 1.0
-        return _LEFT + (value - self.x_low) / span * (WIDTH - _LEFT - _RIGHT)
+        span = self.x_high - self.x_low
+        share = (value - self.x_low) / span if span else 0.5
+        return _LEFT + share * (WIDTH - _LEFT - _RIGHT)
 
     def y(self, value: float) -> float:
         span = self.y_high - self.y_low or 1.0
@@ -167,9 +170,10 @@ def _line(line: Line, frame: _Frame, is_continuous: bool) -> list[str]:
     if len(line.points) > 1:
         path = " ".join(f"{frame.x(point.x):.1f},{frame.y(point.y):.1f}" for point in line.points)
         parts.append(f'<polyline points="{path}"/>')
+    radius = 2.6 if len(line.points) <= _CROWDED else 1.5
     for point in line.points:
         parts.append(
-            f'<circle cx="{frame.x(point.x):.1f}" cy="{frame.y(point.y):.1f}" r="2.6" data-x="{point.x:g}" '
+            f'<circle cx="{frame.x(point.x):.1f}" cy="{frame.y(point.y):.1f}" r="{radius}" data-x="{point.x:g}" '
             f'data-value="{point.y!r}"><title>{escape(point.title)}</title></circle>'
         )
     parts.append("</g>")

@@ -89,7 +89,7 @@ def best_of(cells: Sequence[Cell | None]) -> float | None:
 
 
 def shown_cell(cell: Cell | None, best: float | None) -> MatrixCell:
-    """Return a cell as the table shows it."""
+    """Return a cell as the table shows it; without a best it is a figure that is not ranked."""
     if cell is None:
         return MatrixCell("not run", title="This run did not measure it.")
     value = cell.median
@@ -97,7 +97,7 @@ def shown_cell(cell: Cell | None, best: float | None) -> MatrixCell:
         reasons = "; ".join(dict.fromkeys(measurement.reason for measurement in cell.broken))
         words = {measurement.status for measurement in cell.broken}
         return MatrixCell("failed" if "failed" in words else "skipped", title=reasons, broken=len(cell.broken))
-    ratio = value / best if best else None
+    ratio = None if best is None else value / best if best else 1.0 if value == best else math.inf
     details = [f"{format_exact(cell.unit, value)}, median of {len(cell.values)}"]
     if len(cell.values) > 1:
         details.append(f"from {format_value(cell.unit, min(cell.values))} to {format_value(cell.unit, max(cell.values))}")
@@ -109,10 +109,14 @@ def shown_cell(cell: Cell | None, best: float | None) -> MatrixCell:
         ratio=ratio,
         step=None if ratio is None else ratio_step(ratio),
         title="; ".join(details),
-        is_best=value == best,
+        is_best=best is not None and value == best,
         emulated=", ".join(sorted(cell.emulated)),
         broken=len(cell.broken),
     )
+
+
+def _is_ranked(cell: MatrixCell) -> bool:
+    return cell.ratio is not None and math.isfinite(cell.ratio)
 
 
 def _means(rows: Sequence[MatrixRow], arms: int) -> tuple[tuple[MatrixCell, ...], int]:
@@ -120,9 +124,9 @@ def _means(rows: Sequence[MatrixRow], arms: int) -> tuple[tuple[MatrixCell, ...]
 
     An arm without any figure has no mean and does not keep the others from theirs.
     """
-    measured = [column for column in range(arms) if any(row.cells[column].ratio for row in rows)]
-    complete = [row for row in rows if all(row.cells[column].ratio for column in measured)]
-    if len(complete) < 2:
+    measured = [column for column in range(arms) if any(row.cells[column].ratio is not None for row in rows)]
+    complete = [row for row in rows if all(_is_ranked(row.cells[column]) for column in measured)]
+    if not measured or len(complete) < 2:
         return (), 0
     means = {
         column: math.exp(math.fsum(math.log(row.cells[column].ratio or 1.0) for row in complete) / len(complete))

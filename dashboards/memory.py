@@ -13,13 +13,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dashboards.arms import Arm, arm_key
+from dashboards.arms import LIVE_STYLE, Arm, arm_key
 from dashboards.figures import format_value
 from dashboards.line_chart import Line, LineChart, Point
-from dashboards.summary import Case, label
+from dashboards.summary import RESIDENT, Case, is_whole, label
 from results.records import Measurement, Sample
 
-RESIDENT = "rss_bytes"
+LIVE = "live_bytes"
 LAZY = "lazyfree_bytes"
 
 
@@ -32,7 +32,7 @@ class MemoryCurves:
     chart: LineChart
     arms: tuple[Arm, ...]
     rows: tuple[tuple[str, tuple[float | None, ...]], ...]
-    """For each checkpoint its name and the median of each arm, in bytes."""
+    """For each checkpoint its name and the median of each line, in bytes."""
     lazy: tuple[str, ...]
     """Sentences about arms whose figure includes pages that are as good as free."""
 
@@ -51,18 +51,32 @@ def _curves(case: Case, by_arm: dict[tuple[str, str], list[Measurement]], arms: 
     lines = tuple(
         Line(arm.name, arm.style, _points(arm, by_arm[arm.key]), emphasized=arm.role == "tree") for arm in present
     )
+    lines += _live_line(by_arm)
     names = _checkpoint_names(by_arm)
     values = [{point.x: point.y for point in line.points} for line in lines]
     rows = tuple((names[x], tuple(known.get(x) for known in values)) for x in sorted(names))
     chart = LineChart(
         slug=f"memory-{case[0]}-{case[1]}",
         title=f"Resident memory of {label(case)}",
-        description=f"One line for each of {len(lines)} builds over {len(rows)} checkpoints; the table below has the figures.",
+        description=f"One line for each of {len(present)} builds over {len(rows)} checkpoints; the table below has the figures.",
         x_label="checkpoint",
         unit="bytes",
         lines=lines,
     )
     return MemoryCurves(case, label(case), chart, present, rows, _lazy_notes(present, by_arm))
+
+
+def _live_line(by_arm: dict[tuple[str, str], list[Measurement]]) -> tuple[Line, ...]:
+    """Return what the workload itself holds, which is the same under every allocator; nothing if it does not say."""
+    for measurements in by_arm.values():
+        series = _series(measurements[0], LIVE)
+        if any(sample.value > 0 for _, sample in series):
+            points = tuple(
+                Point(checkpoint, sample.value, f"live, {_name(checkpoint, sample)}: {format_value('bytes', sample.value)}")
+                for checkpoint, sample in series
+            )
+            return (Line("live bytes", LIVE_STYLE, points),)
+    return ()
 
 
 def _points(arm: Arm, measurements: Sequence[Measurement]) -> tuple[Point, ...]:
@@ -88,7 +102,7 @@ def _series(measurement: Measurement, metric: str) -> list[tuple[int, Sample]]:
     return [
         (sample.checkpoint, sample)
         for sample in measurement.samples
-        if sample.metric == metric and sample.checkpoint is not None and sample.detail is None
+        if sample.metric == metric and sample.checkpoint is not None and not is_whole(sample)
     ]
 
 

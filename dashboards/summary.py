@@ -15,16 +15,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from dashboards.arms import arm_key
-from results.records import Measurement
+from results.records import Measurement, Sample
 
 PEAK = "peak_rss_bytes"
 END = "end_rss_bytes"
-_PEAK_NAMES = frozenset({"peak_rss_bytes", "rss_peak_bytes", "rss_bytes_peak", "rss_bytes"})
-"""What a provider may call resident memory; the peak is the largest of all of them."""
+RESIDENT = "rss_bytes"
+ROUND_PEAK = "round_peak_rss_bytes"
+
+REPEAT_LABELS = frozenset({"run", "repetition"})
+"""Where a provider repeats by itself, `checkpoint` counts the repeats and is no place in a series."""
 
 TITLES = {
     "instructions": "Instructions",
     "wall_s": "Wall clock",
+    "region_s": "Wall clock of the region of interest",
     PEAK: "Peak resident memory",
     END: "Resident memory at the end",
 }
@@ -37,6 +41,10 @@ _PROMISED = {
     "smaps": (PEAK, END),
 }
 """What a provider would have given where it failed."""
+
+_SMALLER_WORDS = frozenset(
+    {"bytes", "ns", "us", "ms", "s", "instructions", "cycles", "faults", "switches", "misses", "processes"}
+)
 
 Case = tuple[str, str]
 """A workload and its variant."""
@@ -91,18 +99,32 @@ def summarize(measurements: Iterable[Measurement]) -> Cells:
 
 
 def scalars(measurement: Measurement) -> Mapping[str, tuple[str, list[float]]]:
-    """Return a measurement's figures of the whole run: metric to (unit, values), memory's peak and end among them."""
+    """Return a measurement's figures of the whole run: metric to (unit, values of its repeats).
+
+    Memory's peak and end are read off the series where the provider did not give them.
+    """
     found: dict[str, tuple[str, list[float]]] = {}
     for sample in measurement.samples:
-        if sample.checkpoint is None and sample.detail is None and sample.metric not in _PEAK_NAMES:
+        if sample.detail is None and is_whole(sample):
             found.setdefault(sample.metric, (sample.unit, []))[1].append(sample.value)
-    resident = [s for s in measurement.samples if s.metric in _PEAK_NAMES and s.detail is None]
-    if resident:
-        found[PEAK] = ("bytes", [max(sample.value for sample in resident)])
-    series = [s for s in resident if s.metric == "rss_bytes" and s.checkpoint is not None]
-    if series:
-        found[END] = ("bytes", [max(series, key=lambda sample: sample.checkpoint or 0).value])
+    series = [sample for sample in measurement.samples if sample.metric in (RESIDENT, ROUND_PEAK) and not is_whole(sample)]
+    if series and PEAK not in found:
+        found[PEAK] = (series[0].unit, [max(sample.value for sample in series)])
+    ends = [sample for sample in series if sample.metric == RESIDENT]
+    if ends and END not in found:
+        found[END] = (ends[0].unit, [max(ends, key=lambda sample: sample.checkpoint or 0).value])
     return found
+
+
+def is_whole(sample: Sample) -> bool:
+    """Say whether a sample is about the whole run, once or repeated, and no point of a series."""
+    return sample.checkpoint is None or sample.label in REPEAT_LABELS
+
+
+def is_smaller_better(metric: str) -> bool:
+    """Say whether less of a metric is better, as far as its name tells; rates and counts of work are left alone."""
+    words = metric.split("_")
+    return "per" not in words and not _SMALLER_WORDS.isdisjoint(words)
 
 
 def metric_order(key: MetricKey) -> tuple[int, str, str]:

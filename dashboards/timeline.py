@@ -16,13 +16,13 @@ from typing import Any
 
 import pandas as pd
 
+from dashboards.arms import REFERENCE
 from dashboards.figures import format_value, short_revision
 from dashboards.line_chart import Line, LineChart, Point
-from dashboards.summary import PEAK, TITLES, MetricKey, label, metric_order
+from dashboards.summary import END, PEAK, REPEAT_LABELS, TITLES, MetricKey, label, metric_order
 from results import Store
 
-_SCALARS = ("instructions", "wall_s")
-_RESIDENT = ("rss_bytes", "peak_rss_bytes", "rss_peak_bytes", "rss_bytes_peak")
+_METRICS = ("instructions", "wall_s", PEAK, END)
 _TICKS_MAX = 12
 
 
@@ -75,13 +75,12 @@ def timelines(store: Store) -> list[Timeline]:
 
 
 def _figures(store: Store) -> pd.DataFrame:
-    """Return one row a figure: scalars as they are, resident memory as the peak of its measurement."""
-    frame = store.samples_frame(status="ok", metric=_SCALARS + _RESIDENT)
-    frame = frame[frame.detail.isna() & (frame.arm != "reference")]
-    frame = frame.assign(commit=frame.revision.map(short_revision) + frame.dirty.map({True: " + changes", False: ""}))
-    scalars = frame[frame.metric.isin(_SCALARS) & frame.checkpoint.isna()]
-    resident = frame[frame.metric.isin(_RESIDENT)].sort_values("value").drop_duplicates("measurement_id", keep="last")
-    return pd.concat([scalars, resident.assign(metric=PEAK)]).sort_values(["run_started_at", "position", "ordinal"])
+    """Return one row a figure of a whole run, in the order they were measured."""
+    frame = store.samples_frame(status="ok", metric=_METRICS)
+    is_whole = frame.checkpoint.isna() | frame.label.isin(REPEAT_LABELS)
+    frame = frame[is_whole & frame.detail.isna() & (frame.arm != REFERENCE)]
+    changes = frame.dirty.map({True: " + changes", False: ""})
+    return frame.assign(commit=frame.revision.map(short_revision) + changes)
 
 
 def _timeline(figures: pd.DataFrame) -> Timeline:

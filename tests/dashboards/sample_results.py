@@ -22,7 +22,7 @@ from results import Attachment, Build, Environment, Measurement, Run, Sample, St
 EPOCH = datetime(2026, 5, 4, 9, 30, tzinfo=timezone.utc)
 MIB = 1 << 20
 ENVIRONMENT = Environment(
-    "x86_64", "6.1.0-18-amd64", "AMD EPYC 7B13", 2, 8 << 30, 4096, "madvise", "performance", "glibc 2.36",
+    "x86_64", "6.1.0-18-amd64", "AMD EPYC 7B13", 2, 8 << 30, 4096, "madvise", "performance", "2.36-9+deb12u10",
     "glibc.cpu.hwcaps=-AVX512F", {"perf": "6.1", "valgrind": "3.19.0", "hyperfine": "1.15.0", "python": "3.11.2"},
 )  # fmt: skip
 REVISIONS = tuple(f"{number:02x}" * 20 for number in (0xA1, 0xB2, 0xC3, 0xD4, 0xE5))
@@ -80,6 +80,9 @@ def _bench(store: Store, dice: random.Random) -> Run:
                         measure(run, allocator, workload, variant, provider, dice, instructions, memory, repeat, position)
                     )
                     position += 1
+    for allocator in ALLOCATORS:
+        store.record(measure(run, allocator, "micro", "default", "gbench", dice, 0.0, 0.0, 0, position))
+        position += 1
     store.finish_run(run.id, "finished")
     return run
 
@@ -111,20 +114,35 @@ def measure(
 def _samples(
     provider: str, allocator: Allocator, dice: random.Random, instructions: float, memory: float
 ) -> tuple[Sample, ...]:
+    """Return samples in the form in which each provider gives them."""
     if provider == "callgrind":
         noise = dice.uniform(0.93, 1.07)
-        return (Sample("instructions", "instructions", round(instructions * (1 + (allocator.cost - 1) * noise))),)
+        total = round(instructions * (1 + (allocator.cost - 1) * noise))
+        shares = (("main", 0.3), (f"{allocator.name}_malloc", 0.4), (f"{allocator.name}_free", 0.3))
+        functions = [Sample("function_instructions", "count", round(total * share), detail=name) for name, share in shares]
+        return (Sample("instructions", "count", total), *functions)
     if provider == "hyperfine":
         wall = instructions / 2.4e9 * (0.7 + 0.3 * allocator.cost)
-        return tuple(Sample("wall_s", "s", wall * dice.uniform(0.97, 1.04)) for _ in range(5))
-    series = []
+        return tuple(Sample("wall_s", "s", wall * dice.uniform(0.97, 1.04), n, "run") for n in range(5))
+    if provider == "gbench":
+        return tuple(
+            Sample("latency_ns", "ns", 3.1 * allocator.cost * size**0.1 * dice.uniform(0.98, 1.02), n, "repetition",
+                   detail=f"malloc_free/{size}")
+            for size in (16, 64, 1024, 65536) for n in range(3)
+        )  # fmt: skip
+    series: list[Sample] = []
     for checkpoint in range(ROUNDS):
         growth = 1 - math.exp(-checkpoint / 1.8)
         level = growth if checkpoint < 12 else allocator.keeps + (growth - allocator.keeps) * math.exp(11.5 - checkpoint)
-        value = memory * allocator.memory * level * dice.uniform(0.99, 1.01) + MIB
-        label = "round" if checkpoint < 12 else "idle"
-        series.append(Sample("rss_bytes", "bytes", round(value), checkpoint, label, checkpoint * 0.25))
-    return tuple(series)
+        resident = round(memory * allocator.memory * level * dice.uniform(0.99, 1.01) + MIB)
+        live = round(memory * 0.9 * growth) if checkpoint < 12 else 0
+        place = (checkpoint, "round" if checkpoint < 12 else "idle", checkpoint * 0.25)
+        series += [Sample("rss_bytes", "byte", resident, *place), Sample("live_bytes", "byte", live, *place)]
+        series.append(Sample("round_peak_rss_bytes", "byte", round(resident * 1.01), *place))
+        lazy = round(resident * 0.2) if allocator.name == "jemalloc" else 0
+        series.append(Sample("lazyfree_bytes", "byte", lazy, *place))
+    peak = max(sample.value for sample in series if sample.metric == "round_peak_rss_bytes")
+    return (*series, Sample("peak_rss_bytes", "byte", peak), Sample("end_rss_bytes", "byte", resident))
 
 
 def _bench_of_commit(store: Store, dice: random.Random, when: datetime, revision: str, factor: float) -> None:
