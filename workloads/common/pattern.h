@@ -51,6 +51,11 @@ inline void check_stamp(const void* block, std::size_t size, std::uint64_t tag) 
   check_word(block, size, size - sizeof tag, ~tag);
 }
 
+// Spoils the first word of a block that is about to be freed. Whoever still holds the same memory, since
+// the allocator gave it out twice, then finds a word that nobody wrote. Needed where a block describes
+// itself, because its second holder would believe what the first one wrote.
+inline void spoil(void* block) { store_word(block, 0, 0xdeadf1eedeadf1eeu); }
+
 // For blocks of at least eight bytes.
 void touch(void* block, std::size_t size, std::uint64_t tag);
 void check_touch(const void* block, std::size_t size, std::uint64_t tag);

@@ -94,6 +94,7 @@ class Exchange {
     const Header header = header_of(block);
     check_word(block, header.size, header.size - sizeof header.tag, ~header.tag);
     sum.add(header.tag ^ header.size);
+    spoil(block);
     std::free(block);
   }
 

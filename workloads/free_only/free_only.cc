@@ -74,6 +74,7 @@ class FreeOnly {
     const std::uint64_t tag = load_word(block, 0);
     check_stamp(block, options_.size, tag);
     checksum_.add(tag);
+    spoil(block);
     std::free(block);
   }
 

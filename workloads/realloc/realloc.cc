@@ -37,17 +37,18 @@ void* must_realloc(void* block, std::size_t size) {
   return moved;
 }
 
-// Resizes keep the first word; the word at the end of what is common is written before and read after.
+// The block is stamped before and after. What must survive is the first word and the last one of what both
+// sizes have in common, which for a block that shrinks gets a mark of its own.
 void resize(Block& block, std::size_t size) {
+  check_stamp(block.address, block.size, block.tag);
   const std::size_t common = size < block.size ? size : block.size;
   const std::size_t last = common - sizeof block.tag;
   store_word(block.address, last, ~block.tag);
-  store_word(block.address, 0, block.tag);
-  const std::uint64_t expected = load_word(block.address, last);
   block.address = must_realloc(block.address, size);
   check_word(block.address, size, 0, block.tag);
-  check_word(block.address, size, last, expected);
+  check_word(block.address, size, last, ~block.tag);
   block.size = size;
+  stamp(block.address, size, block.tag);
 }
 
 // Sizes spread evenly over the powers of two, as those of strings and vectors do.
@@ -74,7 +75,9 @@ std::uint64_t resize_randomly(const Options& options, Checksum& checksum, Table<
     }
     checksum.add(block.tag ^ block.size);
   }
-  for (Block& block : slots) std::free(block.address);
+  for (Block& block : slots) {
+    if (block.address != nullptr) free_stamped(block);
+  }
   return options.iterations;
 }
 

@@ -125,6 +125,7 @@ class Remote {
       }
       for (std::uint32_t slot = 0; slot < batch->count; ++slot) {
         sum.add(unseal(batch->blocks[slot], options_));
+        spoil(batch->blocks[slot]);
         std::free(batch->blocks[slot]);
       }
       const std::uint64_t count = batch->count;

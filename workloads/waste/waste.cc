@@ -60,8 +60,9 @@ Ratios measure(std::size_t size, const Options& options, Table<Block>& blocks) {
   const std::size_t count = sample_count(size, options);
   const std::uint64_t before = resident_bytes();
   std::uint64_t usable = 0;
+  Random random(options.seed, size);
   for (Block& block : blocks.part(0, count)) {
-    block = {must_malloc(size), size, mix(options.seed ^ size)};
+    block = {must_malloc(size), size, random.next()};
     const std::size_t real = malloc_usable_size(block.address);
     if (real < size) fail_corruption("malloc_usable_size is below what was asked for");
     usable += real;
