@@ -32,18 +32,23 @@ REPEATS = {"quick": 1, "full": 3}
 def command(context: Context, quick: bool, set_name: str, dashboard: bool, as_json: bool) -> int:
     """Measure Ebb (tree and pin) and every reference allocator over a set of workloads."""
     profile = "quick" if quick else "full"
-    selection = select_set(context.workloads(), set_name)
+    known = context.workloads()
+    selection = select_set(known, set_name, quick)
+    left_out = [pair for pair in select_set(known, set_name) if pair not in selection]
     arms = bench_arms(context)
     counter = instruction_counter()
     plan = build_plan(arms, selection, None, profile, REPEATS[profile], counter)  # type: ignore[arg-type]
     store = context.store()
     with Session(context.layout, store, "bench", command_line(), progress_for()) as session:
         measurements = session.execute(plan)
-    data = outcome_data(measurements, session.run.id, session.spent_s)
+    names = [workload.label(variant) for workload, variant in left_out]
     if as_json:
-        print_json(data)
+        data = outcome_data(measurements, session.run.id, session.spent_s, context.bare_variants())
+        print_json({**data, "left_out": names})
     else:
-        print_outcome(measurements, session.spent_s, console())
+        print_outcome(measurements, session.spent_s, console(), context.bare_variants())
+        if names:
+            click.echo(f"left out of the quick run (`./tidemark run -w NAME` measures one): {', '.join(names)}")
     code = exit_code(measurements, skipped_fails=False)
     if dashboard and not draw_dashboard(context, store):
         code = 2

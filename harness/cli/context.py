@@ -45,6 +45,10 @@ class Context:
             raise CannotMeasure(f"There are no workloads below {self.layout.workloads}: is this a whole checkout?")
         return found
 
+    def bare_variants(self) -> dict[str, str]:
+        """Return for each workload the variant that tables show as the bare workload: its first."""
+        return {workload.name: workload.variants[0].name for workload in load_workloads(self.layout).values()}
+
     def allocators(self) -> dict[str, AllocatorConfig]:
         """Return every configured allocator; CannotMeasure when the file is wrong."""
         return load_allocators(self.layout.allocators_file)

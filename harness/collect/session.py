@@ -217,6 +217,9 @@ class Session:
         refusal = provider.accepts(job.workload)
         if refusal:
             return f"{job.provider} does not measure {job.workload.name}: {refusal}"
+        excluded = job.arm.config.excluded.get(job.provider)
+        if excluded:
+            return f"{job.provider} cannot measure {job.arm.config.name}: {excluded}."
         missing = [program for program in job.workload.requires if shutil.which(program) is None]
         if missing:
             return f"{job.workload.name} needs {missing[0]}: run `sh harness/setup/install`."

@@ -21,6 +21,7 @@ Kind = Literal["libc", "preload", "git"]
 _KEYS = {
     "kind", "summary", "paths", "package", "repository", "revision", "build", "artefact", "working_tree",
     "environment", "counting_environment", "provides", "adapter", "capabilities", "version_command",
+    "excluded",
 }  # fmt: skip
 
 
@@ -55,6 +56,8 @@ class AllocatorConfig:
     """The adapter that the workload is expected to find."""
     capabilities: tuple[str, ...] = ()
     """What the allocator offers of heap, collect and park."""
+    excluded: dict[str, str] = field(default_factory=dict)
+    """Providers that cannot measure it, each with the reason; tables show the reason."""
     version_command: tuple[str, ...] = ()
     """Prints the version; {object} stands for the shared object."""
 
@@ -129,6 +132,7 @@ def _parse(name: str, section: dict[str, Any], path: Path, base: Path) -> Alloca
             working_tree=section.get("working_tree", ""),
             environment=_strings(section.get("environment", {})),
             counting_environment=_strings(section.get("counting_environment", {})),
+            excluded=_strings(section.get("excluded", {})),
             provides=section.get("provides", ""),
             adapter=section.get("adapter", "none"),
             capabilities=tuple(section.get("capabilities", ())),

@@ -23,7 +23,7 @@ _KEYS = {
     "name", "summary", "stresses", "kind", "binary", "command", "threads", "tags", "metrics", "timeout_s",
     "memory", "variant", "region", "requires",
 }  # fmt: skip
-_VARIANT_KEYS = {"name", "summary", "quick", "full", "counted", "timeout_s"}
+_VARIANT_KEYS = {"name", "summary", "quick", "full", "counted", "in_quick"}
 _MEMORY_KEYS = {"series_label", "warmup_rounds"}
 
 
@@ -45,6 +45,8 @@ class Variant:
     full: tuple[str, ...]
     counted: tuple[str, ...]
     """Arguments under callgrind, which is 20 to 50 times slower."""
+    in_quick: bool = True
+    """Whether `bench --quick` measures it; by default the first variant of each workload alone."""
 
     def arguments(self, profile: Profile, counting: bool) -> tuple[str, ...]:
         """Return the arguments for a profile; `counting` for providers that simulate the processor."""
@@ -133,9 +135,12 @@ def select_workloads(known: dict[str, Workload], names: Iterable[str]) -> list[t
     return list(dict.fromkeys(chosen))
 
 
-def select_set(known: dict[str, Workload], name: str) -> list[tuple[Workload, Variant]]:
-    """Return every variant of the workloads tagged `name`; CannotMeasure when there are none."""
-    chosen = [(w, v) for w in known.values() if name in w.tags for v in w.variants]
+def select_set(known: dict[str, Workload], name: str, quick: bool = False) -> list[tuple[Workload, Variant]]:
+    """Return the variants of the workloads tagged `name`; CannotMeasure when there are none.
+
+    `quick` leaves out those that would make a quick run too long.
+    """
+    chosen = [(w, v) for w in known.values() if name in w.tags for v in w.variants if v.in_quick or not quick]
     if not chosen:
         raise CannotMeasure(f"No workload is tagged {name}: tag one in its workload.toml or ask for another set.")
     return chosen
@@ -160,6 +165,13 @@ class _Fields:
         value = self.table[key]
         if not isinstance(value, kind) or isinstance(value, bool):
             raise CannotMeasure(f"{self.where}: the key {key} has the wrong type ({type(value).__name__}).")
+        return value
+
+    def flag(self, key: str, default: bool) -> bool:
+        """Return a field that is true or false."""
+        value = self.table.get(key, default)
+        if not isinstance(value, bool):
+            raise CannotMeasure(f"{self.where}: the key {key} must be true or false.")
         return value
 
     def strings(self, key: str, default: tuple[str, ...] | None = None) -> tuple[str, ...]:
@@ -216,7 +228,7 @@ def _memory(table: dict[str, Any], where: str) -> MemorySeries | None:
 
 
 def _variants(tables: list[dict[str, Any]], where: str) -> tuple[Variant, ...]:
-    variants = []
+    variants: list[Variant] = []
     for table in tables:
         fields = _Fields(table, f"{where}, [[variant]]", _VARIANT_KEYS)
         quick = fields.strings("quick")
@@ -226,6 +238,7 @@ def _variants(tables: list[dict[str, Any]], where: str) -> tuple[Variant, ...]:
                 quick=quick,
                 full=fields.strings("full", quick),
                 counted=fields.strings("counted", quick),
+                in_quick=fields.flag("in_quick", default=not variants),
             )
         )
     names = [variant.name for variant in variants]

@@ -58,8 +58,15 @@ def cell(measurements: Iterable[Measurement], column: Column) -> Cell:
 
 
 def _value(row: Measurement, metric: str) -> float | None:
-    whole = [sample.value for sample in row.samples if sample.metric == metric]
-    return statistics.median(whole) if whole else None
+    """Return the median of the samples; over several operations, the geometric mean of each one's median."""
+    by_detail: dict[str | None, list[float]] = {}
+    for sample in row.samples:
+        if sample.metric == metric:
+            by_detail.setdefault(sample.detail, []).append(sample.value)
+    medians = [statistics.median(values) for values in by_detail.values()]
+    if len(medians) > 1 and min(medians) > 0:
+        return statistics.geometric_mean(medians)
+    return statistics.median(medians) if medians else None
 
 
 def show(value: float | None, unit: str) -> str:

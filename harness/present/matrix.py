@@ -7,7 +7,7 @@ Pure but for the console that is passed in.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Sequence
+from typing import Any, Mapping, Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -45,13 +45,15 @@ class Block:
         return next((row for row in self.rows if any(c.value is not None for c in row.cells.values())), None)
 
 
-def matrix(measurements: Sequence[Measurement]) -> list[Block]:
-    """Return the blocks of a run, in the order in which their workloads were first measured."""
+def matrix(measurements: Sequence[Measurement], bare: Mapping[str, str] | None = None) -> list[Block]:
+    """Return the blocks of a run, in the order in which their workloads were first measured.
+
+    `bare` names for each workload the variant that is shown as the bare workload; where it does not say, `default`.
+    """
     blocks: dict[str, dict[tuple[str, str], list[Measurement]]] = {}
-    first_variant: dict[str, str] = {}
     for row in sorted(measurements, key=lambda m: m.position):
-        first = first_variant.setdefault(row.workload, row.variant)
-        label = row.workload if row.variant in (first, "default") else f"{row.workload}:{row.variant}"
+        shown_bare = (bare or {}).get(row.workload, "default")
+        label = row.workload if row.variant == shown_bare else f"{row.workload}:{row.variant}"
         blocks.setdefault(label, {}).setdefault((row.arm, row.build.allocator), []).append(row)
     return [_block(label, arms) for label, arms in blocks.items()]
 

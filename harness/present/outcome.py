@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import Any, Mapping, Sequence
 
 from rich.console import Console
 
@@ -12,9 +12,11 @@ from harness.present.summary import geometric_means, print_summary
 from results.records import Measurement
 
 
-def outcome_data(measurements: Sequence[Measurement], run_id: str, spent_s: float) -> dict[str, Any]:
+def outcome_data(
+    measurements: Sequence[Measurement], run_id: str, spent_s: float, bare: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """Return a run's result for machines."""
-    blocks = matrix(measurements)
+    blocks = matrix(measurements, bare)
     return {
         "run": run_id,
         "spent_s": round(spent_s, 3),
@@ -28,9 +30,11 @@ def outcome_data(measurements: Sequence[Measurement], run_id: str, spent_s: floa
     }  # fmt: skip
 
 
-def print_outcome(measurements: Sequence[Measurement], spent_s: float, console: Console) -> None:
+def print_outcome(
+    measurements: Sequence[Measurement], spent_s: float, console: Console, bare: Mapping[str, str] | None = None
+) -> None:
     """Print a run's result for people."""
-    blocks = matrix(measurements)
+    blocks = matrix(measurements, bare)
     as_table(blocks, console)
     print_summary(blocks, console)
     failed = [m for m in measurements if m.status == "failed"]
