@@ -8,6 +8,7 @@ figure in a <title> and in data attributes, and a page shows the same figures in
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,8 @@ from dashboards.figures import Scale, scale_for, significant, tick_text
 WIDTH, HEIGHT = 720, 300
 _LEFT, _RIGHT, _TOP, _BOTTOM = 68, 18, 30, 44
 _TICKS = 5
+_SPAN_MIN = 1e-300
+"""Below it the steps between ticks would no longer be numbers."""
 _CROWDED = 40
 """Lines with more points than this get smaller ones."""
 
@@ -49,7 +52,7 @@ class LineChart:
     """What is drawn."""
 
     slug: str
-    """Identifies the chart within its page."""
+    """Identifies the chart within its page; characters that an id can't have are replaced."""
     title: str
     description: str
     x_label: str
@@ -86,7 +89,7 @@ class _Frame:
 def nice_ticks(low: float, high: float, wanted: int = _TICKS) -> list[float]:
     """Return about so many round numbers that cover [low, high]; the first is <= low, the last >= high."""
     span = high - low
-    if span <= 0:
+    if span < _SPAN_MIN:
         return [low, low + 1.0]
     raw = span / wanted
     magnitude = 10.0 ** math.floor(math.log10(raw))
@@ -104,12 +107,13 @@ def render(chart: LineChart) -> Markup:
     scale = scale_for(chart.unit, max(abs(point.y) for point in points))
     y_ticks = _y_ticks(chart, points, scale)
     xs = [point.x for point in points]
+    name = re.sub("[^A-Za-z0-9_-]", "-", chart.slug)
     frame = _Frame(min(xs), max(xs), y_ticks[0] * scale.divisor, y_ticks[-1] * scale.divisor)
     parts = [
-        f'<svg class="chart" id="{chart.slug}" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
-        f'aria-labelledby="{chart.slug}-title {chart.slug}-desc">',
-        f'<title id="{chart.slug}-title">{escape(chart.title)}</title>',
-        f'<desc id="{chart.slug}-desc">{escape(chart.description)}</desc>',
+        f'<svg class="chart" id="{name}" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+        f'aria-labelledby="{name}-title {name}-desc">',
+        f'<title id="{name}-title">{escape(chart.title)}</title>',
+        f'<desc id="{name}-desc">{escape(chart.description)}</desc>',
         *_axes(chart, frame, y_ticks, scale),
         *_marks(chart, frame),
     ]
