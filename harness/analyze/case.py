@@ -33,6 +33,11 @@ class Case(ABC):
     def pairs_left_max(self) -> int:
         """How many more pairs it can take at most, for the progress display."""
 
+    @property
+    @abstractmethod
+    def pairs_certain(self) -> int:
+        """How many more pairs it takes at least, so that they can be measured in one go."""
+
     @abstractmethod
     def verdict(self) -> Verdict:
         """Return the verdict on the runs so far."""
@@ -72,6 +77,10 @@ class CountCase(Case):
         if done >= counts.SAMPLES_MIN or (self._acquitted() and not self.complete):
             return 0
         return counts.SAMPLES_MIN - done
+
+    @property
+    def pairs_certain(self) -> int:
+        return self.pairs_left_max if self.complete and not self.exact else min(1, self.pairs_left_max)
 
     def verdict(self) -> Verdict:
         if self.exact:
@@ -122,6 +131,17 @@ class MemoryCase(Case):
         if not self._judged(0).is_regression or done >= 2 * plateau.ARM_PROCESSES:
             return 0
         return 0 if self._acquitted(*self._second()) else 2 * plateau.ARM_PROCESSES - done
+
+    @property
+    def pairs_certain(self) -> int:
+        left = self.pairs_left_max
+        if left == 0:
+            return 0
+        done = len(self.before)
+        if self.complete and 0 < done < plateau.ARM_PROCESSES:
+            return left
+        # Two pairs are the fewest that can acquit; a series that is too short shows in the first.
+        return min(left, 2) if done in (1, plateau.ARM_PROCESSES) else 1
 
     def verdict(self) -> Verdict:
         if not self._too_short() and len(self.before) < plateau.ARM_PROCESSES and self._acquitted(self.before, self.after):

@@ -19,6 +19,7 @@ from harness.model.errors import CannotMeasure
 
 _INSTRUCTION = re.compile(r"^\s*([0-9a-f]+):\t(.*)$")
 _TARGET = re.compile(r"\b[0-9a-f]+ <([^>+]+)(\+0x[0-9a-f]+)?>")
+_PADDING = re.compile(r"^((data16 |cs )*nop[lw] |xchg %ax,%ax)")
 _COMMENT = re.compile(r"\s+#.*$")
 _RELATIVE = re.compile(r"-?0x[0-9a-f]+\(%rip\)")
 
@@ -33,6 +34,8 @@ class Instruction:
     @property
     def shape(self) -> str:
         """The text without what moves though the code did not: jump targets within a function, data addresses."""
+        if _PADDING.match(self.text):
+            return "(padding)"
         shape = _TARGET.sub(lambda match: f"<{match.group(1)}>", self.text)
         return _RELATIVE.sub("(%rip)", _COMMENT.sub("", shape))
 

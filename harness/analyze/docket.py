@@ -2,16 +2,17 @@
 
 Called by gate, compare, bisect and the self-test, each of which only has to run the jobs that
 `Docket.wanted` asks for and hand the measurements back, until none is wanted. Pure but for that dialogue:
-starts nothing, stores nothing. Not thread safe.
+starts nothing, stores nothing, and reads the store only for the noise it has seen. Not thread safe.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from harness.analyze.case import Case, CountCase, Histories, MemoryCase
-from harness.analyze.figures import NoFigure, count_of, reached_allocator, series_of
+from harness.analyze.figures import NoFigure, count_of, histories, reached_allocator, series_of
 from harness.analyze.identity import code_digest
 from harness.analyze.thresholds import MEMORY_METRIC, Thresholds
 from harness.analyze.verdict import Outcome, Verdict, unplaced
@@ -19,6 +20,7 @@ from harness.model.arm import Arm
 from harness.model.plan import Job
 from harness.model.workload import Profile, Variant, Workload
 from results.records import Measurement
+from results.store import Store
 
 EXACT_PROVIDERS = frozenset({"callgrind"})
 """Providers that count by simulation: one thread's counts repeat."""
@@ -31,6 +33,18 @@ HistorySource = Callable[[Workload, Variant, str, str], Histories]
 def no_history(workload: Workload, variant: Variant, provider: str, metric: str) -> Histories:
     """The source of histories where nothing is stored."""
     return ()
+
+
+def stored_history(store: Store, environment_key: str) -> HistorySource:
+    """Return the source of the histories that `store` holds for one environment."""
+
+    def source(workload: Workload, variant: Variant, provider: str, metric: str) -> Histories:
+        stored = store.measurements(
+            workload=workload.name, variant=variant.name, provider=provider, status="ok", environment_key=environment_key
+        )
+        return histories(stored, metric)
+
+    return source
 
 
 @dataclass
@@ -95,42 +109,47 @@ class Entry:
 class Docket:
     """All cases between two arms."""
 
-    def __init__(self, before: Arm, after: Arm, profile: Profile) -> None:
+    def __init__(self, before: Arm, after: Arm, profile: Profile, positions: Iterator[int] | None = None) -> None:
+        """`positions` numbers the jobs; a caller that adds jobs of its own shares it."""
         self.before = before
         self.after = after
         self.profile = profile
         self.entries: list[Entry] = []
-        self._position = 0
+        self._positions = itertools.count() if positions is None else positions
 
     def add(self, entry: Entry) -> None:
         """Put a case on the docket."""
         self.entries.append(entry)
 
     def wanted(self) -> list[Job]:
-        """Return the jobs of one more pair for every open case: counts first, arms in ABBA order by repeat.
+        """Return the jobs of the next pairs of every open case: counts first, arms in ABBA order by repeat.
 
         Cases of one workload and provider share their runs.
         """
         jobs: list[Job] = []
-        for key in self._open_keys():
-            repeat = max(len(entry.before) for entry in self.entries if _key(entry) == key)
-            workload, variant, provider = self._open_keys()[key]
-            order = (self.before, self.after) if repeat % 2 == 0 else (self.after, self.before)
-            for arm in order:
-                jobs.append(Job(arm, workload, variant, provider, self.profile, repeat, self._position))
-                self._position += 1
+        for key, (workload, variant, provider) in self._open_keys().items():
+            entries = [entry for entry in self.entries if _key(entry) == key]
+            done = max(len(entry.before) for entry in entries)
+            pairs = max(entry.case.pairs_certain for entry in entries if entry.needs_pair)
+            for repeat in range(done, done + pairs):
+                order = (self.before, self.after) if repeat % 2 == 0 else (self.after, self.before)
+                jobs += [Job(arm, workload, variant, provider, self.profile, repeat, self.next_position()) for arm in order]
         return jobs
+
+    def next_position(self) -> int:
+        """Return the place in the run's order of one more job."""
+        return next(self._positions)
 
     def take(self, jobs: Sequence[Job], measurements: Iterable[Measurement]) -> None:
         """Hand over the measurements of `jobs`, in the same order."""
-        pairs: dict[tuple[str, str, str], dict[str, Measurement]] = {}
+        pairs: dict[tuple[str, str, str], dict[int, dict[str, Measurement]]] = {}
         for job, measurement in zip(jobs, measurements, strict=True):
-            key = (job.workload.name, job.variant.name, job.provider)
-            pairs.setdefault(key, {})["before" if job.arm is self.before else "after"] = measurement
+            repeats = pairs.setdefault((job.workload.name, job.variant.name, job.provider), {})
+            repeats.setdefault(job.repeat, {})["before" if job.arm is self.before else "after"] = measurement
         for entry in self.entries:
-            pair = pairs.get(_key(entry))
-            if pair is not None and entry.needs_pair:
-                entry.take(pair["before"], pair["after"])
+            for pair in pairs.get(_key(entry), {}).values():
+                if entry.needs_pair:
+                    entry.take(pair["before"], pair["after"])
 
     def pairs_left_max(self) -> int:
         """How many pairs the open cases may still take, for the progress display."""

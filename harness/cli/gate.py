@@ -11,10 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from harness.analyze import reports
-from harness.analyze.case import Histories
-from harness.analyze.docket import Docket, HistorySource, fill, unchanged_code
+from harness.analyze.docket import Docket, fill, stored_history, unchanged_code
 from harness.analyze.evidence import explain_entry, sentences_of
-from harness.analyze.figures import histories
 from harness.analyze.thresholds import load_thresholds
 from harness.analyze.verdict import Outcome, Verdict, format_quantity
 from harness.build.arms import pin_arm, revision_arm, tree_arm
@@ -27,9 +25,8 @@ from harness.model.arm import TREE, Arm
 from harness.model.errors import EXIT_CANNOT_MEASURE, EXIT_FINE, EXIT_REGRESSION, CannotMeasure
 from harness.model.layout import Layout
 from harness.model.pin import load_pin
-from harness.model.workload import Variant, Workload, select_set, select_workloads
+from harness.model.workload import select_set, select_workloads
 from harness.present.progress import progress_for
-from results.store import Store
 
 GATED_SET = "gated"
 
@@ -63,7 +60,7 @@ def command(
     docket = Docket(before, after, "quick" if quick else "full")
     store = context.store()
     fill(
-        docket, selection, thresholds, counter=instruction_counter(), history=history_of(store),
+        docket, selection, thresholds, counter=instruction_counter(), history=stored_history(store, read_environment().key),
         command=lambda name: _repeat(name, quick, allocator, pin, revision),
     )  # fmt: skip
     if not docket.entries:
@@ -103,19 +100,6 @@ def _arms(context: Context, config: AllocatorConfig, pin: str | None, revision: 
     if config.repository != "self":
         raise CannotMeasure(f"{config.name} is not built from this checkout: name the commit to judge with --revision.")
     return before, tree_arm(layout, config)
-
-
-def history_of(store: Store) -> HistorySource:
-    """Return the source of stored histories in this machine's environment."""
-    key = read_environment().key
-
-    def source(workload: Workload, variant: Variant, provider: str, metric: str) -> Histories:
-        stored = store.measurements(
-            workload=workload.name, variant=variant.name, provider=provider, status="ok", environment_key=key
-        )
-        return histories(stored, metric)
-
-    return source
 
 
 def run_docket(docket: Docket, session: Session) -> None:
