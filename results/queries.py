@@ -4,7 +4,7 @@ Who calls it: store.py. Pure functions over a connection, safe from any thread.
 
 Invariants
 1. Each function sends a fixed number of statements: measurements 1, plus 1 for samples, plus 1 for
-   attachments. A list of found ids is never sent back to the database.
+   attachments; a frame 2. A list of found ids is never sent back to the database.
 2. Order is total and the same on both databases: run, place in the interleaved order, time, id.
 """
 
@@ -105,15 +105,15 @@ def select_measurements(
 
 
 def _samples_by_measurement(connection: Connection, wanted: Filter) -> dict[str, list[Sample]]:
-    query = _on_measurements(sample, wanted).order_by(sample.c.measurement_id, sample.c.ordinal)
+    query = _on_measurements(wanted, sample.c.measurement_id, *(sample.c[name] for name in rows.SAMPLE_FIELDS))
     series: dict[str, list[Sample]] = defaultdict(list)
-    for row in connection.execute(query).mappings():
-        series[row["measurement_id"]].append(rows.sample_of(row))
+    for measurement_id, *fields in connection.execute(query.order_by(sample.c.measurement_id, sample.c.ordinal)):
+        series[measurement_id].append(Sample(*fields))
     return series
 
 
 def _attachments_by_measurement(connection: Connection, wanted: Filter) -> dict[str, list[Attachment]]:
-    query = _on_measurements(attachment, wanted).order_by(attachment.c.measurement_id, attachment.c.ordinal)
+    query = _on_measurements(wanted, *attachment.c).order_by(attachment.c.measurement_id, attachment.c.ordinal)
     evidence: dict[str, list[Attachment]] = defaultdict(list)
     for row in connection.execute(query).mappings():
         evidence[row["measurement_id"]].append(rows.attachment_of(row))
@@ -127,26 +127,27 @@ def select_frame(connection: Connection, wanted: Filter, metric: Wanted = None) 
     `measurement_id`, `run_id`, `run_command`, `run_status`, `run_started_at`, `build_key`,
     `environment_key`. A measurement without samples gives no row.
     """
-    query = (
-        sa.select(*frame_columns())
-        .select_from(sample.join(measurement).join(run).join(environment).join(build))
-        .where(*wanted.conditions())
-        .order_by(*_ORDER, sample.c.ordinal)
-    )
+    columns = ("measurement_id", "ordinal", *rows.SAMPLE_FIELDS)
+    query = _on_measurements(wanted, *(sample.c[name] for name in columns))
     if metric is not None:
         query = query.where(matches(sample.c.metric, metric))
+    samples = _frame(connection, query.order_by(sample.c.measurement_id, sample.c.ordinal))
+    # Joined here: the database would send, and Python would decode, each measurement's columns once a sample.
+    owners = _frame(connection, _filtered(wanted, *_frame_columns()).order_by(*_ORDER))
+    frame = owners.merge(samples, on="measurement_id", how="inner")
+    return frame[[*columns, *(name for name in owners.columns if name not in columns)]]
+
+
+def _frame(connection: Connection, query: Select) -> pd.DataFrame:
     found = connection.execute(query)
     return pd.DataFrame.from_records(found.all(), columns=list(found.keys()))
 
 
-def frame_columns() -> list[ColumnElement[Any]]:
-    """Return the columns of a frame of samples, each with a name of its own."""
-    own = [measurement.c[name] for name in _FRAME_MEASUREMENT]
+def _frame_columns() -> list[ColumnElement[Any]]:
+    """Return what a frame says about a sample's measurement, each column with a name of its own."""
     return [
-        sample.c.measurement_id,
-        sample.c.ordinal,
-        *(sample.c[name] for name in ("metric", "unit", "value", "checkpoint", "label", "time_s", "detail")),
-        *own,
+        measurement.c.id.label("measurement_id"),
+        *(measurement.c[name] for name in _FRAME_MEASUREMENT),
         build.c.key.label("build_key"),
         *(build.c[name] for name in ("allocator", "revision", "dirty", "version", "compiler", "flags", "path", "sha256")),
         run.c.kind,
@@ -213,9 +214,10 @@ def _filtered(wanted: Filter, *columns: Any) -> Select:
     return sa.select(*columns).select_from(_JOINED).where(*wanted.conditions())
 
 
-def _on_measurements(table: sa.Table, wanted: Filter) -> Select:
-    """Select the rows of a table that hang on the measurements that match."""
-    return sa.select(table).where(table.c.measurement_id.in_(_filtered(wanted, measurement.c.id)))
+def _on_measurements(wanted: Filter, *columns: sa.Column) -> Select:
+    """Select columns of a table that hangs on measurements, for those that match."""
+    owner = columns[0].table.c.measurement_id
+    return sa.select(*columns).where(owner.in_(_filtered(wanted, measurement.c.id)))
 
 
 def _labelled(table: sa.Table) -> list[ColumnElement[Any]]:

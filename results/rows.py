@@ -72,13 +72,8 @@ def rows_of_samples(measurement: Measurement) -> list[dict[str, Any]]:
                     f"Sample {sample.metric} of workload {measurement.workload} is {figure}, which is no figure; "
                     "record the measurement as failed with the reason."
                 )
-        rows.append({"measurement_id": measurement.id, "ordinal": ordinal, **vars_of_sample(sample)})
+        rows.append({"measurement_id": measurement.id, "ordinal": ordinal, **vars(sample)})
     return rows
-
-
-def vars_of_sample(sample: Sample) -> dict[str, Any]:
-    """Return a sample's fields by name."""
-    return {field: getattr(sample, field) for field in _SAMPLE_FIELDS}
 
 
 def rows_of_attachments(measurement: Measurement) -> list[dict[str, Any]]:
@@ -126,11 +121,6 @@ def measurement_of(
     return Measurement(build=build, samples=tuple(samples), attachments=tuple(attachments), **fields)
 
 
-def sample_of(row: Row) -> Sample:
-    """Return the sample of a row of table `sample`."""
-    return Sample(**{field: row[field] for field in _SAMPLE_FIELDS})
-
-
 def attachment_of(row: Row) -> Attachment:
     """Return the attachment of a row of table `attachment`, unpacked. Raises StoreError if it is damaged."""
     data = bytes(row["data"])
@@ -152,5 +142,6 @@ def _names(record: type, *without: str) -> tuple[str, ...]:
 _ENVIRONMENT_FIELDS = _names(Environment)
 _BUILD_FIELDS = _names(Build)
 _RUN_FIELDS = _names(Run, "environment")
-_SAMPLE_FIELDS = _names(Sample)
+SAMPLE_FIELDS = _names(Sample)
+"""Columns of table `sample` in the order of the record's fields."""
 _MEASUREMENT_FIELDS = _names(Measurement, "build", "samples", "attachments")
