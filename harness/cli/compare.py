@@ -54,6 +54,7 @@ def command(
     Counts are compared exactly, memory by the rules of docs/measuring.md. Exit 1 when B regressed against A.
     """
     config = select_allocators(context.allocators(), [allocator])[0] if allocator else context.own_allocator()
+    control_configs = _controls(context, controls)
     before, after = _arm(context, config, a), _arm(context, config, b)
     known = context.workloads()
     selection = select_workloads(known, workloads) if workloads else select_set(known, "gated")
@@ -71,7 +72,7 @@ def command(
         raise CannotMeasure("None of the selected workloads has one of these metrics: choose others with --workload or --metric.")
     comparison = Comparison(before, after, unchanged_code(docket) or [], notes=_workload_changes(context, config, before, after))
     if not comparison.verdicts:
-        control_arms = [reference_arm(context.layout, control) for control in _controls(context, controls)]
+        control_arms = [reference_arm(context.layout, control) for control in control_configs]
         with Session(context.layout, context.store(), "compare", command_line(), progress_for()) as session:
             _measure(context, docket, control_arms, session, comparison, thresholds)
             if explain:

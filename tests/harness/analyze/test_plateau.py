@@ -98,9 +98,11 @@ def test_error_rates_stay_within_what_the_manual_promises() -> None:
     rates = simulate.error_rates(trials=120, seed=7)
     two_arms = {rate.scenario: rate for rate in rates if rate.rule == "two arms"}
     for rate in two_arms.values():
+        if rate.scenario == simulate.WARM_UP_BEYOND_WINDOW:
+            continue
         if rate.truth == "plateau":
             assert rate.convicted_percent <= 2.5, rate
-        elif "slow warm-up" not in rate.scenario:
+        else:
             assert rate.convicted_percent >= 97.0, rate
             assert rate.named_percent >= 95.0, rate
     for rate in rates:

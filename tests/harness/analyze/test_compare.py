@@ -1,0 +1,91 @@
+"""compare and explain on an allocator whose faults are known."""
+
+from __future__ import annotations
+
+import json
+
+from harness.analyze.planted import PlantedCheckout
+from results import open_store
+from tests.harness.analyze.conftest import Tidemark
+
+
+def test_counts_are_compared_to_the_instruction_beside_a_control(
+    tidemark: Tidemark, checkout: PlantedCheckout, slower_free: str
+) -> None:
+    answer = tidemark("compare", checkout.clean, slower_free, "--quick", "-w", "pairs", "--json")
+    document = json.loads(answer.out)
+    (verdict,) = document["verdicts"]
+    assert (answer.code, verdict["outcome"]) == (1, "regressed")
+    frees = verdict["after"] - verdict["before"]
+    assert 45_000 < frees < 55_000
+    (control,) = document["controls"]
+    assert (control["control"], control["within_run_percent"], control["moved"]) == ("glibc", 0.0, False)
+    (explanation,) = document["explanations"]
+    assert [item["function"] for item in explanation["functions"]] == ["free"]
+    assert explanation["functions"][0]["change"] == "costs more a call"
+    assert any(row["mark"] == ">" and row["after"]["text"] == "nop" and row["after"]["executed"] > 0.4
+               for listing in explanation["listings"] for row in listing["rows"])  # fmt: skip
+
+
+def test_the_other_way_round_is_an_improvement(tidemark: Tidemark, checkout: PlantedCheckout, slower_free: str) -> None:
+    answer = tidemark("compare", slower_free, checkout.clean, "--quick", "-w", "pairs")
+    assert answer.code == 0
+    assert "improved" in answer.out and "so what moved is the allocator" in answer.out
+
+
+def test_verdicts_and_explanations_are_stored_with_the_run(
+    tidemark: Tidemark, checkout: PlantedCheckout, slower_free: str
+) -> None:
+    tidemark("compare", checkout.clean, slower_free, "--quick", "-w", "pairs")
+    with open_store() as store:
+        (run,) = store.runs(kind="compare")
+        kinds = {kind for _, kind, _ in store.attachment_kinds(run.id)}
+    assert {"callgrind", "verdicts", "explanation"} <= kinds
+
+
+def test_a_stored_comparison_is_explained_again_without_measuring(
+    tidemark: Tidemark, checkout: PlantedCheckout, slower_free: str
+) -> None:
+    tidemark("compare", checkout.clean, slower_free, "--quick", "-w", "pairs")
+    answer = tidemark("explain")
+    assert answer.code == 0
+    assert "free (libplanted.so) costs more a call" in answer.out
+    assert "free:" in answer.out and "nop" in answer.out
+    assert "measuring" not in answer.err
+
+
+def test_explain_measures_two_commits_and_names_the_shape_of_memory(
+    tidemark: Tidemark, checkout: PlantedCheckout, leak: str
+) -> None:
+    answer = tidemark("explain", checkout.clean, leak, "-w", "rounds", "-p", "smaps", "--json")
+    (explanation,) = json.loads(answer.out)
+    shapes = {item["metric"]: item["shape"] for item in explanation["categories"]}
+    assert shapes["rss_bytes"] == "ramp" and shapes["live_bytes"] == "same"
+
+
+def test_a_moved_line_is_not_a_changed_line(tidemark: Tidemark, checkout: PlantedCheckout) -> None:
+    checkout.plant({"FREE_INSTRUCTION": 1}, "one instruction in free")
+    source = checkout.layout.root / "allocator" / "planted.c"
+    clean = source.read_text()
+    try:
+        source.write_text("/* A line more at the top moves every line below. */\n" + clean)
+        moved = checkout.commit("the same instruction, a line further down")
+    finally:
+        source.write_text(clean)
+    answer = tidemark("explain", checkout.clean, moved, "-w", "pairs", "-p", "callgrind", "--json")
+    (explanation,) = json.loads(answer.out)
+    assert [line["text"] for line in explanation["lines"]] == ['__asm__ volatile("nop");']
+
+
+def test_bad_input_is_one_sentence_and_exit_2(tidemark: Tidemark, checkout: PlantedCheckout) -> None:
+    for arguments, sentence in (
+        (["compare", "nowhere", checkout.clean], "There is no commit nowhere"),
+        (["compare", checkout.clean, checkout.clean, "--control", "nobody"], "There is no allocator nobody"),
+        (["explain"], "No comparison is stored yet"),
+        (["explain", checkout.clean], "Give two revisions"),
+        (["explain", checkout.clean, checkout.clean], "are the same commit"),
+        (["explain", "--run", "0123"], "There is no stored run 0123"),
+    ):
+        answer = tidemark(*arguments)
+        assert answer.code == 2, arguments
+        assert sentence in answer.err, answer.err
