@@ -100,7 +100,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def compile_c(source: Path, target: Path, *flags: str) -> None:
     """Compile one C file."""
-    subprocess.run(["cc", *flags, "-o", str(target), str(source)], check=True)
+    subprocess.run(["cc", *flags, "-o", str(target), str(source)], cwd=source.parent, check=True)
 
 
 @pytest.fixture
