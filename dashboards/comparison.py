@@ -1,27 +1,27 @@
-"""Two arms of one run, held side by side: figures, deltas, and the explanation if one is stored.
+"""Two arms of one run, held side by side: verdicts, figures, deltas, and the explanations that are stored.
 
 Who calls it: site.py. Reads the store; safe from any thread that may use the store.
 
 Invariants
-1. The first arm measured is `before`, the second `after`; references of the run stand beside them as controls.
+1. `before` is the pin if there is one, else the arm that was measured first; references of the run stand beside
+   both as controls.
 2. A row with an arm missing is shown with what is there and why the other is not.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from dashboards.arms import REFERENCE, Arm, arms_of, builds_of
+from dashboards.arms import REFERENCE, Arm, arm_key, arms_of, builds_of
+from dashboards.explanation import Explanation, VerdictRow, read_explanation, read_verdicts
 from dashboards.figures import format_delta, format_exact, format_value, short_revision
 from dashboards.summary import Cell, MetricKey, label, metric_order, summarize
 from results import Store
 from results.records import Build, Measurement, Run
 
-SHOWN_KINDS = ("explanation", "verdicts", "verdict")
-"""Attachments that are JSON for people to read."""
+KINDS = ("compare", "gate")
+"""Runs that hold one build against another."""
 
 
 @dataclass(frozen=True)
@@ -55,17 +55,8 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Explanation:
-    """A JSON attachment of one measurement."""
-
-    kind: str
-    label: str
-    content: Any
-
-
-@dataclass(frozen=True)
 class Comparison:
-    """A run of `compare`."""
+    """A run of `compare` or of the gate."""
 
     run: Run
     before: Arm | None
@@ -73,6 +64,7 @@ class Comparison:
     before_builds: tuple[Build, ...]
     after_builds: tuple[Build, ...]
     controls: tuple[Arm, ...]
+    verdicts: tuple[VerdictRow, ...]
     changes: tuple[Change, ...]
     explanations: tuple[Explanation, ...]
     identical: bool
@@ -83,24 +75,23 @@ class Comparison:
         """The two arms in a few words."""
         if self.before is None or self.after is None:
             return f"Comparison {self.run.id[:8]}"
-        return f"{short_revision(self.before.role)} → {short_revision(self.after.role)}"
+        return f"{_side_name(self.before, self.before_builds)} → {_side_name(self.after, self.after_builds)}"
 
 
 def comparisons(store: Store, limit: int) -> list[Comparison]:
-    """Return the newest runs of `compare`, at most `limit`."""
-    return [comparison(store, run) for run in store.runs(kind="compare", limit=limit)]
+    """Return the newest runs that compare, at most `limit`; those that were given up before they measured are left out."""
+    return [each for each in (comparison(store, run) for run in store.runs(kind=KINDS, limit=limit)) if each.before]
 
 
 def comparison(store: Store, run: Run) -> Comparison:
     """Return one run's two arms side by side."""
     measurements = store.measurements(run_id=run.id)
-    arms = arms_of(measurements)
-    sides = [arm for arm in arms if arm.role != REFERENCE]
-    before, after = (sides + [None, None])[:2]
+    controls = tuple(arm for arm in arms_of(measurements) if arm.role == REFERENCE)
+    before, after = (_sides(measurements) + [None, None])[:2]
     builds = builds_of(measurements)
     sides_builds = [tuple(builds.get(arm.key, ())) if arm else () for arm in (before, after)]
     keys = [{build.key for build in each} for each in sides_builds]
-    controls = tuple(arm for arm in arms if arm.role == REFERENCE)
+    verdicts, explanations = _read_attachments(store, run, measurements)
     return Comparison(
         run=run,
         before=before,
@@ -108,10 +99,26 @@ def comparison(store: Store, run: Run) -> Comparison:
         before_builds=sides_builds[0],
         after_builds=sides_builds[1],
         controls=controls,
+        verdicts=tuple(verdicts),
         changes=tuple(_changes(measurements, before, after, controls)),
-        explanations=tuple(_explanations(store, run, measurements)),
+        explanations=tuple(explanations),
         identical=bool(keys[0]) and keys[0] == keys[1],
     )
+
+
+def _sides(measurements: Sequence[Measurement]) -> list[Arm | None]:
+    """Return the arms that are compared, the one that is judged against first."""
+    keys = dict.fromkeys(arm_key(each) for each in sorted(measurements, key=lambda each: each.position))
+    sides = sorted((key for key in keys if key[1] != REFERENCE), key=lambda key: key[1] != "pin")
+    return [Arm(allocator, role) for allocator, role in sides]
+
+
+def _side_name(arm: Arm, builds: Sequence[Build]) -> str:
+    """Return an arm's revision; a role that is none stands before that of its build."""
+    role = short_revision(arm.role)
+    if not builds or builds[0].revision.startswith(arm.role):
+        return role
+    return f"{role} {short_revision(builds[0].revision)}"
 
 
 def _changes(
@@ -163,18 +170,22 @@ def _direction(before: Side, after: Side) -> str:
     return "better" if after.value < before.value else "worse"
 
 
-def _explanations(store: Store, run: Run, measurements: Sequence[Measurement]) -> list[Explanation]:
+def _read_attachments(
+    store: Store, run: Run, measurements: Sequence[Measurement]
+) -> tuple[list[VerdictRow], list[Explanation]]:
+    """Return the verdicts and the explanations stored with a run; a form that is not known is shown as it is."""
     by_id = {measurement.id: measurement for measurement in measurements}
-    explanations = []
-    for measurement_id, kind, _ in store.attachment_kinds(run.id):
-        if kind not in SHOWN_KINDS:
+    verdicts: list[VerdictRow] = []
+    explanations: list[Explanation] = []
+    kinds = dict.fromkeys((owner, kind) for owner, kind, _ in store.attachment_kinds(run.id))
+    for owner, kind in kinds:
+        if kind not in ("verdicts", "explanation"):
             continue
-        data = store.attachment(measurement_id, kind) or b""
-        try:
-            content = json.loads(data)
-        except ValueError:
-            content = data.decode("utf-8", "replace")
-        measurement = by_id[measurement_id]
-        name = f"{label((measurement.workload, measurement.variant))}, {measurement.provider}"
-        explanations.append(Explanation(kind, name, content))
-    return explanations
+        name = label((by_id[owner].workload, by_id[owner].variant))
+        for data in store.attachments(owner, kind):
+            rows = read_verdicts(data) if kind == "verdicts" else None
+            if rows is not None:
+                verdicts += rows
+            else:
+                explanations.append(read_explanation(data, name))
+    return verdicts, explanations

@@ -53,6 +53,9 @@ def scale_for(unit: str, magnitude: float) -> Scale:
 
 def format_value(unit: str, value: float) -> str:
     """Return a figure with its unit, in four significant digits."""
+    whole, slash, per = unit.partition("/")
+    if slash:
+        return f"{format_value(whole, value)}/{per}"
     scale = scale_for(unit, value)
     return f"{significant(value / scale.divisor)} {scale.suffix}".strip()
 

@@ -180,16 +180,17 @@ _FRAME_MEASUREMENT = (
 )
 
 
-def select_attachment(connection: Connection, measurement_id: str, kind: str) -> bytes | None:
-    """Return the first attachment of a kind, or None."""
+def select_attachments(
+    connection: Connection, measurement_id: str, kind: str, limit: int | None = None
+) -> list[bytes]:
+    """Return a measurement's attachments of a kind, in order, at most `limit`."""
     query = (
         sa.select(attachment)
         .where(attachment.c.measurement_id == measurement_id, attachment.c.kind == kind)
         .order_by(attachment.c.ordinal)
-        .limit(1)
+        .limit(limit)
     )
-    row = connection.execute(query).mappings().first()
-    return None if row is None else rows.attachment_of(row).data
+    return [rows.attachment_of(row).data for row in connection.execute(query).mappings()]
 
 
 def select_attachment_kinds(connection: Connection, wanted: Filter) -> list[tuple[str, str, int]]:

@@ -150,7 +150,12 @@ class Store:
     def attachment(self, measurement_id: str, kind: str) -> bytes | None:
         """Return the first attachment of that kind, unpacked, or None."""
         with self._reading() as connection:
-            return queries.select_attachment(connection, measurement_id, kind)
+            return next(iter(queries.select_attachments(connection, measurement_id, kind, limit=1)), None)
+
+    def attachments(self, measurement_id: str, kind: str) -> list[bytes]:
+        """Return every attachment of that kind, unpacked, in the order they were recorded."""
+        with self._reading() as connection:
+            return queries.select_attachments(connection, measurement_id, kind)
 
     def attachment_kinds(self, run_id: Wanted = None, measurement_id: Wanted = None) -> list[tuple[str, str, int]]:
         """Return (measurement id, kind, size in bytes) of the attachments of runs or measurements, unread."""

@@ -6,6 +6,7 @@ with an explanation. Run as a program it writes such a store, to look at the das
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import random
@@ -13,6 +14,7 @@ import sys
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -162,34 +164,77 @@ def _compare(store: Store, dice: random.Random) -> None:
     run = Run("compare", "make compare A=c3c3c3c B=e5e5e5e", REVISIONS[4], ENVIRONMENT, EPOCH - timedelta(hours=3))
     store.begin_run(run)
     arms = (
-        Allocator("ebb", REVISIONS[2], REVISIONS[2], 1.02, 1.03, 0.1),
-        Allocator("ebb", REVISIONS[4], REVISIONS[4], 1.0, 1.0, 0.08),
+        Allocator("ebb", REVISIONS[2][:12], REVISIONS[2], 1.02, 1.03, 0.1),
+        Allocator("ebb", "tree", REVISIONS[4], 1.0, 1.0, 0.08),
         Allocator("glibc", "reference", "2.36-9", 4.1, 1.08, 0.93),
     )
     position = 0
     for workload, variant, instructions, memory in WORKLOADS[:4]:
         for allocator in arms:
             for provider in ("callgrind", "smaps"):
-                made = measure(run, allocator, workload, variant, provider, dice, instructions, memory, 0, position)
-                if allocator is arms[1] and (workload, provider) == ("churn", "callgrind"):
-                    evidence = Attachment("explanation", json.dumps(EXPLANATION).encode())
-                    made = Measurement(**{**vars(made), "attachments": (evidence,)})
-                store.record(made)
+                store.record(measure(run, allocator, workload, variant, provider, dice, instructions, memory, 0, position))
                 position += 1
+    verdicts = Attachment("verdicts", json.dumps(VERDICTS).encode())
+    evidence = tuple(Attachment("explanation", json.dumps(each).encode()) for each in EXPLANATIONS)
+    judged = measure(run, arms[1], "churn", "default", "judge", dice, 0.0, 0.0, 0, position)
+    store.record(dataclasses.replace(judged, samples=(), attachments=(verdicts, *evidence)))
     store.finish_run(run.id, "finished")
 
 
-EXPLANATION = {
-    "summary": "1.00 instruction per operation less, all of it in ebb_free.",
-    "functions": [
-        {"function": "ebb_free", "change": "costs less a call", "before": 18.0, "after": 17.0, "delta": -1.0},
-        {"function": "ebb_malloc", "change": "unchanged", "before": 13.0, "after": 13.0, "delta": 0.0},
-    ],
-    "disassembly": {
-        "before": "mov rax, rdi\nsub rax, [rip+base]\ncmp rax, [rip+size]\njae slow",
-        "after": "sub rdi, [rip+base]\ncmp rdi, [rip+size]\njae slow",
+def _verdict(**fields: Any) -> dict[str, Any]:
+    return {
+        "workload": "churn", "variant": "default", "metric": "instructions", "provider": "callgrind",
+        "outcome": "improved", "figure": -1.87, "unit": "instructions", "before": 31_790_000.0, "after": 31_195_000.0,
+        "threshold": {"value": 0.05, "unit": "%", "origin": "thresholds.toml, section instructions"}, "interval": None,
+        "p_value": None, "samples": [1, 1], "reason": "", "label": "churn", "is_regression": False,
+        "command": "./tidemark compare c3c3c3c tree --workload churn", **fields,
+    }  # fmt: skip
+
+
+VERDICTS = [
+    _verdict(),
+    _verdict(
+        metric="rss_bytes", provider="smaps", outcome="growing", figure=15_000.0, interval=[12_000.0, 18_400.0],
+        unit="bytes", before=4.1 * MIB, after=4.9 * MIB, is_regression=True, samples=[5, 5],
+        threshold={"value": 4096.0, "unit": "bytes/round", "origin": "0.1 % of the pin a round"},
+    ),
+    _verdict(metric="wall_s", provider="hyperfine", outcome="cannot tell", figure=None, before=None, after=None,
+             threshold=None, reason="The noise of five pairs is larger than the threshold; run more."),
+]  # fmt: skip
+EXPLANATIONS: list[dict[str, Any]] = [
+    {
+        "version": 1, "kind": "instructions", "workload": "churn",
+        "before": {"name": "c3c3c3c3c3c3", "per_operation": 31.0, "operations": 200000},
+        "after": {"name": "tree", "per_operation": 30.0, "operations": 200000}, "delta_per_operation": -1.0,
+        "sentences": ["ebb_free costs less a call: −1.000 (18.000 → 17.000)", "nothing else moved"],
+        "functions": [
+            {"function": "ebb_free", "object": "libebb.so", "change": "costs less a call", "before": 18.0, "after": 17.0,
+             "delta": -1.0, "calls_before": 0.5, "calls_after": 0.5, "by_calls": 0.0, "by_cost": -1.0},
+        ],
+        "source_functions": [{"function": "page_push", "before": 6.0, "after": 5.0, "delta": -1.0}],
+        "lines": [
+            {"function": "ebb_free", "file": "allocator/heap/free.cc", "line_before": 40, "line_after": None,
+             "text": "  if (block == nullptr) return;", "before": 1.0, "after": 0.0, "delta": -1.0},
+        ],
+        "listings": [
+            {"function": "ebb_free", "executed_before": 18.0, "executed_after": 17.0, "rows": [
+                {"before": {"address": 16, "text": "test %rdi,%rdi", "executed": 1.0}, "after": None, "mark": "<"},
+                {"before": {"address": 19, "text": "mov (%rip),%rax", "executed": 1.0},
+                 "after": {"address": 16, "text": "mov (%rip),%rax", "executed": 1.0}, "mark": " "},
+            ]},
+        ],
     },
-}
+    {
+        "version": 1, "kind": "memory", "workload": "churn", "before": {"name": "c3c3c3c3c3c3"}, "after": {"name": "tree"},
+        "sentences": ["anonymous_bytes steps by +0.80 MiB at checkpoint 5"],
+        "categories": [
+            {"metric": "anonymous_bytes", "shape": "step", "begins_at": 5, "ends_at": 5, "level": 0.8 * MIB,
+             "per_checkpoint": 0.0, "final": 0.8 * MIB},
+        ],
+    },
+    {"version": 2, "kind": "energy", "joules": [{"place": "package", "before": 3.5, "after": 3.25}],
+     "notes": {"governor": "performance"}},
+]  # fmt: skip
 
 if __name__ == "__main__":
     with open_store(sys.argv[1]) as target:

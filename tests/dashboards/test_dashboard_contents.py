@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import statistics
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,10 @@ from typing import Any
 import pytest
 
 import dashboards
-import sample_results
 from browser import Browser
+from dashboards.explanation import read_explanation, read_verdicts
 from results import Attachment, Build, Measurement, Run, Sample, Store, open_store
-from sample_results import ALLOCATORS, ENVIRONMENT, EXPLANATION, REVISIONS, ROUNDS, WORKLOADS
+from sample_results import ALLOCATORS, ENVIRONMENT, REVISIONS, ROUNDS, VERDICTS, WORKLOADS
 
 TABLE = """(() => {
   const table = document.querySelector(arguments[0]);
@@ -233,27 +234,78 @@ def test_one_commit_alone_is_a_table(tmp_path: Path, browser: Browser) -> None:
     assert row[3]["value"] == 31e6
 
 
-def test_the_comparison_shows_both_arms_their_deltas_and_the_reason(
-    site: Path, browser: Browser, store: Store
-) -> None:
+def test_the_comparison_shows_both_arms_and_their_deltas(site: Path, browser: Browser, store: Store) -> None:
     (run,) = store.runs(kind="compare")
     browser.open(site / f"compare-{run.id}.html")
-    assert browser.evaluate("document.querySelector('h1').innerText") == f"{REVISIONS[2][:10]} → {REVISIONS[4][:10]}"
+    title = browser.evaluate("document.querySelector('h1').innerText")
+    assert title == f"{REVISIONS[2][:12]} → tree {REVISIONS[4][:10]}"
     rows = {(row[0]["text"], row[1]["text"]): row for row in table_of(browser, "table.changes")}
     frame = store.samples_frame(run_id=run.id, workload="churn", variant="default", metric="instructions")
     before, after, control = (
-        float(frame[frame.arm == arm].value.iloc[0]) for arm in (REVISIONS[2], REVISIONS[4], "reference")
+        float(frame[frame.arm == arm].value.iloc[0]) for arm in (REVISIONS[2][:12], "tree", "reference")
     )
     row = rows["churn", "instructions"]
     assert [row[column]["value"] for column in (3, 4, 6)] == [before, after, control]
     assert row[5]["text"] == f"▼ −{100 * (before - after) / before:.2f} %" and "better" in row[5]["kind"]
     assert len(rows) == 4 * 3
-    text = browser.evaluate("document.querySelector('.explanation').innerText")
-    assert EXPLANATION["summary"] in text
-    functions = table_of(browser, ".explanation table")
-    assert [row[0]["text"] for row in functions] == ["ebb_free", "ebb_malloc"] and functions[0][4]["value"] == -1.0
-    code = browser.evaluate("[...document.querySelectorAll('.explanation .pair pre')].slice(0, 2).map((e) => e.textContent)")
-    assert code == [EXPLANATION["disassembly"]["before"], EXPLANATION["disassembly"]["after"]]
+
+
+def test_the_comparison_shows_its_verdicts(site: Path, browser: Browser, store: Store) -> None:
+    (run,) = store.runs(kind="compare")
+    browser.open(site / f"compare-{run.id}.html")
+    improved, growing, untold = table_of(browser, "table.verdicts")
+    assert [cell["text"] for cell in improved[:9]] == [
+        "churn", "instructions, callgrind", "✓ improved", "31.79 M", "31.20 M", "−1.87 %", "-1.870 %", "0.05000 %", "1 / 1",
+    ]  # fmt: skip
+    assert VERDICTS[0]["threshold"]["origin"] in improved[9]["text"] and VERDICTS[0]["command"] in improved[9]["text"]
+    assert growing[2]["text"] == "✗ growing"
+    assert growing[6]["text"] == "14.65 KiB/round [11.72 KiB/round to 17.97 KiB/round]"
+    assert untold[2]["text"] == "? cannot tell" and VERDICTS[2]["reason"] in untold[9]["text"]
+    browser.open(site / "compare.html")
+    (row,) = table_of(browser, "main table")
+    assert (row[2]["text"], row[2]["value"]) == ("1 of 3", 1)
+
+
+def test_the_comparison_explains_itself(site: Path, browser: Browser, store: Store) -> None:
+    (run,) = store.runs(kind="compare")
+    browser.open(site / f"compare-{run.id}.html")
+    browser.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    texts = browser.evaluate("[...document.querySelectorAll('.explanation')].map((each) => [each.dataset.kind, each.innerText])")
+    assert [kind for kind, _ in texts] == ["instructions", "memory", "data"]
+    counts, memory, unknown = (text for _, text in texts)
+    for expected in ("31 → 30 an operation", "nothing else moved", "libebb.so", "page_push", "free.cc:40 (gone)"):
+        assert expected in counts
+    functions = table_of(browser, "[data-kind=instructions] table.moved")
+    assert [cell["value"] for cell in functions[0][2:5]] == [18.0, 17.0, -1.0]
+    code = table_of(browser, "table.listing")
+    assert [[cell["text"] for cell in row] for row in code] == [
+        ["1", "test %rdi,%rdi", "<", "", ""], ["1", "mov (%rip),%rax", "", "1", "mov (%rip),%rax"],
+    ]  # fmt: skip
+    assert "steps by +0.80 MiB" in memory and "819.2 KiB" in memory
+    assert "joules" in unknown and "3.25" in unknown and "performance" in unknown
+
+
+@pytest.mark.parametrize("text", [b"[]", b"{}", b"7", b"null", b'{"kind": "instructions"}', b'{"kind": "memory", "sentences": 3}'])
+def test_an_explanation_of_unknown_form_is_kept_as_data(text: bytes) -> None:
+    explanation = read_explanation(text, "churn")
+    assert (explanation.kind, explanation.data) == ("data", json.loads(text))
+    assert read_verdicts(b'[{"outcome": "fine"}]') is None
+
+
+def test_a_gate_compares_the_pin_with_the_tree(tmp_path: Path, browser: Browser) -> None:
+    with open_store(str(tmp_path / "s.sqlite")) as store:
+        run = Run("gate", "make gate", "a" * 40, ENVIRONMENT)
+        store.begin_run(run)
+        for position, (arm, value) in enumerate((("tree", 33.0), ("pin", 30.0))):
+            store.record(_measurement(run, arm=arm, position=position, samples=(Sample("instructions", "count", value),)))
+        abandoned = Run("gate", "make gate", "a" * 40, ENVIRONMENT)
+        store.begin_run(abandoned)
+        site = dashboards.build(store, tmp_path / "site")
+    assert [page.name for page in site.glob("compare-*.html")] == [f"compare-{run.id}.html"]
+    browser.open(site / f"compare-{run.id}.html")
+    (row,) = table_of(browser, "table.changes")
+    assert [row[3]["value"], row[4]["value"], row[5]["text"]] == [30.0, 33.0, "▲ +10.0 %"]
+    assert browser.evaluate("document.querySelector('.notice').innerText").startswith("Both arms are the same binary")
 
 
 def test_a_comparison_with_an_arm_missing_shows_what_there_is(tmp_path: Path, browser: Browser) -> None:

@@ -254,6 +254,11 @@ def test_attachments_are_listed_unread_and_read_by_kind(store: Store, run: Run) 
     assert store.attachment(recorded.id, "a") == b"x" * 5000
     assert store.attachment(recorded.id, "c") is None
     assert store.attachment("absent", "a") is None
+    several = make_measurement(run, attachments=(Attachment("a", b"1"), Attachment("b", b"2"), Attachment("a", b"3")))
+    store.record(several)
+    assert store.attachments(several.id, "a") == [b"1", b"3"]
+    assert store.attachment(several.id, "a") == b"1"
+    assert store.attachments("absent", "a") == []
 
 
 def test_equal_environments_and_builds_are_stored_once(sqlite_url: str) -> None:
