@@ -111,7 +111,7 @@ def test_callgrind_counts_the_region_alone_and_repeatably(tmp_path: Path) -> Non
     assert few == again
     assert 1.8 * few < more < 2.2 * few
     assert "malloc" in profile
-    for outside in ("warm_up", "find_adapter", "parse_arguments"):
+    for outside in ("fill_and_check", "find_adapter", "parse_arguments"):
         assert outside not in profile
 
 
@@ -120,3 +120,13 @@ def test_callgrind_counts_in_worker_threads(tmp_path: Path) -> None:
     more, _ = callgrind(tmp_path, "remote", "--blocks", "20000")
     assert "malloc" in profile and "free" in profile
     assert more > 5 * few
+
+
+def test_the_loop_of_churn_is_a_part_of_what_churn_costs(tmp_path: Path) -> None:
+    arguments = ("--check", "no", "--iterations", "2000")
+    loop, _ = callgrind(tmp_path, "churn_loop", *arguments)
+    longer, _ = callgrind(tmp_path, "churn_loop", "--check", "no", "--iterations", "4000")
+    bare, profile = callgrind(tmp_path, "churn_bare", *arguments)
+    assert abs(longer / loop - 2) < 0.02
+    assert "malloc" in profile
+    assert bare > 1.5 * loop

@@ -11,7 +11,7 @@ from workload_runs import compile_shared, manifests, run
 
 PRELOADS = Path(__file__).parent / "preloads"
 BLIND = {
-    "churn_loop": "it does not look into blocks",
+    "churn_bare": "it does not look into blocks",
     "startup": "it allocates nothing",
     "aligned": "the overlapping allocator is right for aligned blocks",
     "calloc_large": "it checks for zeros before it writes, which the same block twice satisfies seldom",

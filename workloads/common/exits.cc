@@ -1,6 +1,7 @@
 // Sentences and exit codes; see exits.h.
 #include "common/exits.h"
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <unistd.h>
@@ -12,7 +13,11 @@ namespace {
 
 const char* program_name = "workload";
 
+// Set by the thread that ends the process, so that several which fail at once say one sentence.
+std::atomic_flag ending;
+
 [[noreturn]] void end_with(int code, const Text& sentence) {
+  while (ending.test_and_set()) pause();
   // Standard error is the last resort: when it is gone too there is nobody left to tell.
   (void)write_all(STDERR_FILENO, sentence.view());
   _exit(code);
