@@ -1,0 +1,280 @@
+// Taking and giving spans: bins of free spans with boundary tags, warm memory first.
+#include "arena/arena.h"
+
+#include <cstring>
+
+#include "base/bits.h"
+#include "stats/counters.h"
+
+namespace ebb {
+
+namespace {
+
+// Makes the memory from `*end` up to `needed` bytes behind `base` accessible and moves the end.
+bool commit_up_to(char* base, size_t* end, size_t needed) {
+  needed = align_up(needed, os::page_bytes());
+  if (needed <= *end) return true;
+  if (!os::commit(base + *end, needed - *end)) return false;
+  *end = needed;
+  return true;
+}
+
+}  // namespace
+
+void Arena::initialise(uint16_t id, const Range& range) {
+  id_ = id;
+  table_ = range.table;
+  memory_ = range.memory;
+  ages_ = range.ages;
+  low_ = top_ = range.low;
+  high_ = range.high;
+  pinned_ = range.pinned;
+  committed_ = range.committed ? range.high : range.low;
+  table_end_ = align_down(size_t{low_} * kPageStride, os::page_bytes());
+  ages_end_ = align_down(low_, os::page_bytes());
+  if (range.committed && !range.zero) {
+    // Everything begins as one free span of unknown contents; pinned memory is never purged.
+    LockGuard guard(lock_);
+    memset(ages_ + low_, current_generation(), high_ - low_);
+    top_ = high_;
+    for (uint32_t i = low_; i < high_; ++i) slice_at(table_, i)->start = memory_ + (size_t{i} << kSliceShift);
+    dirty_ = high_ - low_;
+    insert_free_locked(low_, high_ - low_, high_ - low_, pending_list_ ^ 1);
+  }
+}
+
+Slice* Arena::take(SliceCount slices, size_t alignment, bool* zero) {
+  LockGuard guard(lock_);
+  Slice* span = find_locked(slices.value, alignment);
+  if (span == nullptr && grow_locked(slices.value, alignment)) span = find_locked(slices.value, alignment);
+  if (EBB_UNLIKELY(span == nullptr)) return nullptr;
+  bool clean = claim_memory_locked(index_of(span), slices.value);
+  span->arena_id = id_;
+  tag_locked(span, slices.value, SliceKind::kUsed);
+  if (zero != nullptr) *zero = clean;
+  return span;
+}
+
+// Marks slices that were cut out of a free span as in use; true when none was dirty.
+bool Arena::claim_memory_locked(uint32_t first, uint32_t slices) {
+  uint32_t dirty = count_dirty_locked(first, slices);
+  if (dirty != 0) memset(ages_ + first, 0, slices);
+  dirty_ -= dirty;
+  used_ += slices;
+  slice_at(table_, first)->start = memory_ + (size_t{first} << kSliceShift);
+  return dirty == 0;
+}
+
+uint32_t Arena::count_dirty_locked(uint32_t first, uint32_t slices) const {
+  uint32_t dirty = 0;
+  for (uint32_t i = first; i < first + slices; ++i) dirty += ages_[i] != 0;
+  return dirty;
+}
+
+// Writes the boundary tags.
+void Arena::tag_locked(Slice* span, uint32_t slices, SliceKind kind) {
+  span->kind = kind;
+  span->slices = slices;
+  if (slices > 1) {
+    Slice* last = slice_after(span, slices - 1);
+    last->kind = kind == SliceKind::kUsed ? SliceKind::kUsedTail : kind;
+    last->slices = slices;
+  }
+}
+
+// The index of the first slice at or behind `first` whose memory is aligned.
+uint32_t Arena::align_index(uint32_t first, size_t alignment) const {
+  if (alignment <= kSliceBytes) return first;
+  uintptr_t start = reinterpret_cast<uintptr_t>(memory_) + (uintptr_t{first} << kSliceShift);
+  uintptr_t skip = (align_up(start, alignment) - start) >> kSliceShift;
+  return skip < high_ - first ? first + static_cast<uint32_t>(skip) : high_;
+}
+
+// Cuts an aligned run out of a free span, warm ones first; null when no span is long enough.
+Slice* Arena::find_locked(uint32_t slices, size_t alignment) {
+  size_t slack = alignment > kSliceBytes ? (alignment >> kSliceShift) - 1 : 0;
+  if (slices + slack > high_ - low_) return nullptr;
+  for (SpanBins& bins : bins_) {
+    Slice* span = bins.find(static_cast<uint32_t>(slices + slack));
+    if (span == nullptr) continue;
+    uint32_t first = align_index(index_of(span), alignment);
+    cut_locked(span, first, slices);
+    return slice_at(table_, first);
+  }
+  return nullptr;
+}
+
+// Takes [first, +slices) out of a free span; what lies before and behind stays free. Counts no more slices
+// than it takes, and those before: spans can be long.
+void Arena::cut_locked(Slice* span, uint32_t first, uint32_t slices) {
+  uint32_t begin = index_of(span);
+  uint32_t end = begin + span->slices;
+  uint32_t dirty = span->dirty;
+  uint8_t list = span->list;
+  remove_free_locked(span);
+  uint32_t before = dirty == 0 ? 0 : count_dirty_locked(begin, first - begin);
+  uint32_t taken = dirty == 0 ? 0 : count_dirty_locked(first, slices);
+  if (begin < first) insert_free_locked(begin, first - begin, before, list);
+  if (first + slices < end) insert_free_locked(first + slices, end - first - slices, dirty - before - taken, list);
+}
+
+// Adds never-used slices to the free ones, so that an aligned run fits at the end; those join a free span
+// that ends there, so a growing program reuses what it just gave back.
+bool Arena::grow_locked(uint32_t slices, size_t alignment) {
+  uint32_t first = top_;
+  if (top_ > low_ && slice_at(table_, top_ - 1)->kind == SliceKind::kFree) {
+    first = top_ - slice_at(table_, top_ - 1)->slices;
+  }
+  // As much as find_locked asks for, whatever the alignment of `first`.
+  size_t slack = alignment > kSliceBytes ? (alignment >> kSliceShift) - 1 : 0;
+  if (slices + slack > high_ - first) return false;
+  return raise_top_locked(first + slices + static_cast<uint32_t>(slack));
+}
+
+bool Arena::raise_top_locked(uint32_t top) {
+  if (top > committed_ && !commit_locked(top)) return false;
+  uint32_t old_top = top_;
+  top_ = top;
+  give_locked(old_top, top - old_top, false);
+  return true;
+}
+
+// Makes slices below `top` and their metadata accessible, and some more: calls are few, and what is made
+// accessible stays in proportion to what is used (locked memory becomes resident at once, and strict
+// overcommit charges it).
+bool Arena::commit_locked(uint32_t top) {
+  constexpr uint32_t kLeast = 4 * MiB >> kSliceShift, kMost = 64 * MiB >> kSliceShift;
+  uint32_t ahead = min_of(max_of((committed_ - low_) / 8, kLeast), kMost);
+  uint32_t wanted = min_of(high_, max_of(top, committed_ + ahead));
+  for (;;) {
+    // One entry more than there are slices: the neighbour of the last one is looked at.
+    size_t memory_end = size_t{committed_} << kSliceShift;
+    if (commit_up_to(table_, &table_end_, (size_t{wanted} + 1) * kPageStride) &&
+        commit_up_to(reinterpret_cast<char*>(ages_), &ages_end_, wanted) &&
+        commit_up_to(memory_, &memory_end, size_t{wanted} << kSliceShift)) {
+      count(Counter::k_commits);
+      committed_ = wanted;
+      return true;
+    }
+    if (wanted == top) return false;
+    wanted = top;
+  }
+}
+
+// Puts a free span, which has no free neighbour, into the lists.
+void Arena::insert_free_locked(uint32_t first, uint32_t slices, uint32_t dirty, uint8_t list) {
+  Slice* span = slice_at(table_, first);
+  span->dirty = dirty;
+  tag_locked(span, slices, SliceKind::kFree);
+  bins_[dirty != 0 ? kWarm : kCold].insert(span);
+  if (dirty != 0) link_purge_locked(span, list);
+}
+
+void Arena::remove_free_locked(Slice* span) {
+  EBB_ASSERT(span->kind == SliceKind::kFree);
+  bins_[span->dirty != 0 ? kWarm : kCold].remove(span);
+  if (span->dirty != 0) unlink_purge_locked(span);
+  span->kind = SliceKind::kNone;
+}
+
+// Frees [first, +slices), joined with free neighbours. Returns whether the arena has just been armed.
+bool Arena::give_locked(uint32_t first, uint32_t slices, bool dirty) {
+  uint8_t list = pending_list_ ^ 1;
+  uint32_t span_dirty = dirty ? slices : 0;
+  if (dirty) memset(ages_ + first, current_generation(), slices);
+  dirty_ += span_dirty;
+  slice_at(table_, first)->kind = SliceKind::kNone;
+  slice_at(table_, first + slices - 1)->kind = SliceKind::kNone;
+  auto join = [&](Slice* neighbour) {
+    // What a pass has still to look at stays in its list when it grows.
+    if (neighbour->dirty != 0 && neighbour->list == pending_list_) list = pending_list_;
+    span_dirty += neighbour->dirty;
+    slices += neighbour->slices;
+    remove_free_locked(neighbour);
+  };
+  if (first > low_) {
+    Slice* last = slice_at(table_, first - 1);
+    if (last->kind == SliceKind::kFree) {
+      first -= last->slices;
+      join(slice_at(table_, first));
+    }
+  }
+  if (first + slices < top_) {
+    Slice* right = slice_at(table_, first + slices);
+    if (right->kind == SliceKind::kFree) join(right);
+  }
+  insert_free_locked(first, slices, span_dirty, list);
+  bool arm = dirty && !armed_ && !pinned_ && dirty_ >= g_arm_threshold_slices.load(std::memory_order_relaxed);
+  armed_ = armed_ || arm;
+  return arm;
+}
+
+void Arena::give(Slice* span, bool clean) {
+  bool arm;
+  {
+    LockGuard guard(lock_);
+    used_ -= span->slices;
+    arm = give_locked(index_of(span), span->slices, !clean);
+  }
+  if (arm) announce_armed();
+}
+
+void Arena::give_tail(Slice* span, SliceCount keep) {
+  bool arm;
+  {
+    LockGuard guard(lock_);
+    uint32_t tail = span->slices - keep.value;
+    retag_locked(span, keep.value);
+    used_ -= tail;
+    arm = give_locked(index_of(span) + keep.value, tail, true);
+  }
+  if (arm) announce_armed();
+}
+
+// Changes the length of a span in use.
+void Arena::retag_locked(Slice* span, uint32_t slices) {
+  SliceKind kind = span->kind;
+  tag_locked(span, slices, SliceKind::kUsed);
+  span->kind = kind;
+}
+
+bool Arena::extend(Slice* span, SliceCount slices) {
+  LockGuard guard(lock_);
+  uint32_t more = slices.value - span->slices;
+  uint32_t end = index_of(span) + span->slices;
+  if (more > high_ - end) return false;
+  uint32_t free_end = end;
+  if (end < top_ && slice_at(table_, end)->kind == SliceKind::kFree) free_end += slice_at(table_, end)->slices;
+  if (free_end - end < more && (free_end != top_ || !raise_top_locked(end + more))) return false;
+  cut_locked(slice_at(table_, end), end, more);
+  claim_memory_locked(end, more);
+  retag_locked(span, slices.value);
+  return true;
+}
+
+Arena::Usage Arena::usage() {
+  LockGuard guard(lock_);
+  return {size_t{high_ - low_} << kSliceShift, size_t{committed_ - low_} << kSliceShift, size_t{used_} << kSliceShift,
+          size_t{dirty_} << kSliceShift};
+}
+
+bool Arena::is_valid() {
+  LockGuard guard(lock_);
+  uint32_t used = 0, dirty = 0;
+  bool before_free = false;
+  for (uint32_t i = low_; i < top_;) {
+    Slice* span = slice_at(table_, i);
+    if (span->slices == 0 || span->slices > top_ - i) return false;
+    bool is_free = span->kind == SliceKind::kFree;
+    uint32_t span_dirty = count_dirty_locked(i, span->slices);
+    if (is_free && (before_free || span->dirty != span_dirty)) return false;
+    if (!is_free && span_dirty != 0) return false;
+    if (!is_free && span->kind != SliceKind::kPurging) used += span->slices;
+    dirty += span_dirty;
+    before_free = is_free;
+    i += span->slices;
+  }
+  return used == used_ && dirty == dirty_ && top_ <= committed_;
+}
+
+}  // namespace ebb

@@ -1,0 +1,185 @@
+// An arena hands out spans of slices from one range of address space, takes them back, and gives the memory
+// of free ones to the OS.
+//
+// Thread safety: every public call locks for some hundred instructions; no system call that touches memory
+// contents runs under the lock. Spans belong to the caller between take() and give().
+//
+// Invariants (is_valid() checks them in debug builds and in fuzzers):
+//  1. The spans below `top` tile the arena: each begins where the one before ends.
+//  2. No two neighbouring spans are both kFree.
+//  3. age[i] != 0 exactly when slice i lies in a free span and may hold memory; a free span's `dirty` is the
+//     number of these.
+//  4. A free span with dirty != 0 is in the warm bins and in one purge list, another one in the cold bins.
+//  5. A dirty slice has an armed arena, or a pass that will still look at it (arena/purge.cc).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "arena/slice.h"
+#include "arena/span_bins.h"
+#include "base/units.h"
+#include "os/lock.h"
+
+namespace ebb {
+
+class Arena {
+ public:
+  constexpr Arena() : lock_(LockRank::kArena) {}
+
+  // The arena serves slices [low, high) of `table`. `memory` is the start of slice 0's memory, `ages` holds a
+  // byte a slice. `committed`: everything is already readable and writable (adopted memory); `zero`: and
+  // known to be zero. Called once, before any other call.
+  struct Range {
+    char* table;
+    char* memory;
+    uint8_t* ages;
+    uint32_t low, high;
+    bool committed;
+    bool zero;
+    bool pinned;  // memory can't be given back
+  };
+  void initialise(uint16_t id, const Range& range);
+
+  // Takes a span of `slices` whose start is aligned to `alignment` bytes (a power of two). Null when the
+  // range is used up or the OS refuses memory. `zero` (may be null) is set to whether the memory is known to
+  // be zero. The span's kind is kUsed.
+  Slice* take(SliceCount slices, size_t alignment, bool* zero);
+
+  // Gives a span back. Any thread. Its memory stays for reuse until it is purged; `clean`: it has none any more
+  // and reads as zero.
+  void give(Slice* span, bool clean = false);
+
+  // Gives back all but the first `keep` slices.
+  void give_tail(Slice* span, SliceCount keep);
+
+  // Lengthens the span where it stands; false when its neighbour is not free.
+  bool extend(Slice* span, SliceCount slices);
+
+  // ---- purging (arena/purge.cc) ----
+
+  // Gives everything that has been free for kPurgeAge generations back to the OS, step by step. Returns
+  // whether dirty slices remain (the arena is armed again then).
+  bool purge_due();
+  // Returns when everything that was free at the call is with the OS, whoever purged it.
+  void purge_all();
+
+  struct Usage {
+    size_t reserved_bytes;   // address space
+    size_t committed_bytes;  // made accessible
+    size_t used_bytes;       // spans in use
+    size_t dirty_bytes;      // free, still resident
+  };
+  Usage usage();
+
+  uint16_t id() const { return id_; }
+  bool contains(const void* p) const {
+    uintptr_t offset = reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(memory_);
+    return offset >= (uintptr_t{low_} << kSliceShift) && offset < (uintptr_t{high_} << kSliceShift);
+  }
+  // The metadata of the slice that holds p; contains(p) must hold.
+  Slice* slice_of(const void* p) const {
+    return slice_at(table_, (reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(memory_)) >> kSliceShift);
+  }
+
+  // Calls visit(span) for every span in use, under the lock: visit must be short and take no lock.
+  template <class Visit>
+  void for_each_used(Visit visit) {
+    LockGuard guard(lock_);
+    for (uint32_t i = low_; i < top_;) {
+      Slice* span = slice_at(table_, i);
+      if (span->kind != SliceKind::kFree && span->kind != SliceKind::kPurging) visit(span);
+      i += span->slices;
+    }
+  }
+
+  bool is_valid();
+
+  // fork: with this and g_purge_step_lock held no step is half done and the free spans are consistent. In the
+  // child nobody has been told of the dirty memory yet.
+  void lock_for_fork() { lock_.lock(); }
+  void unlock_after_fork(bool child) {
+    if (child) armed_ = false;
+    child ? lock_.reset_after_fork() : lock_.unlock();
+  }
+
+  Arena* next = nullptr;  // list of all arenas, set once at registration
+
+ private:
+  enum Tier { kWarm = 0, kCold = 1 };
+
+  uint32_t index_of(const Slice* slice) const {
+    return static_cast<uint32_t>((reinterpret_cast<const char*>(slice) - table_) / static_cast<ptrdiff_t>(kPageStride));
+  }
+  Slice* find_locked(uint32_t slices, size_t alignment);
+  bool grow_locked(uint32_t slices, size_t alignment);
+  bool raise_top_locked(uint32_t top);
+  uint32_t align_index(uint32_t first, size_t alignment) const;
+  bool commit_locked(uint32_t top);
+  void cut_locked(Slice* span, uint32_t first, uint32_t slices);
+  void tag_locked(Slice* span, uint32_t slices, SliceKind kind);
+  void retag_locked(Slice* span, uint32_t slices);
+  void insert_free_locked(uint32_t first, uint32_t slices, uint32_t dirty, uint8_t list);
+  void remove_free_locked(Slice* span);
+  bool give_locked(uint32_t first, uint32_t slices, bool dirty);
+  uint32_t count_dirty_locked(uint32_t first, uint32_t slices) const;
+  bool claim_memory_locked(uint32_t first, uint32_t slices);
+
+  // purge.cc
+  struct Step {
+    uint32_t first = 0, slices = 0;
+  };
+  enum class Look { kFound, kMore, kDrained };
+  Look next_step_locked(Step* step);
+  Look purge_step();
+  bool find_run_locked(Slice* span, Step* step) const;
+  bool is_due_locked(uint8_t age) const;
+  bool run_step(const Step& step);
+  void link_purge_locked(Slice* span, uint8_t list);
+  void unlink_purge_locked(Slice* span);
+
+  Lock lock_;
+  uint16_t id_ = 0;
+  bool pinned_ = false;
+  bool armed_ = false;        // somebody was told that there is something to purge
+  uint8_t pending_list_ = 0;  // the purge list that a pass still has to look at; the other takes new spans
+  uint8_t force_age_ = 0;     // slices stamped up to this generation are due whatever their age; 0: none
+  uint64_t passes_begun_ = 0;
+  char* table_ = nullptr;
+  char* memory_ = nullptr;
+  uint8_t* ages_ = nullptr;
+  uint32_t low_ = 0, high_ = 0;
+  uint32_t top_ = 0;        // slices from here on were never handed out
+  uint32_t committed_ = 0;  // slices below are accessible
+  size_t table_end_ = 0;    // bytes of the table, and of the ages, that are accessible; the part in front of
+  size_t ages_end_ = 0;     // the first usable slice's entry never is
+  uint32_t used_ = 0, dirty_ = 0;
+  Slice* purge_lists_[2] = {nullptr, nullptr};
+  SpanBins bins_[2];
+};
+
+// A step of the purge gives back at most this much, so that whoever waits for one (fork, a forced purge)
+// waits for well under a millisecond.
+constexpr SliceCount kPurgeStep{64};
+
+// Free memory ages by generations; it is due after this many. The scavenger begins a new generation every
+// purge_delay / kPurgeAge, so memory goes back between 3/4 and 4/4 of the delay after it was freed.
+constexpr uint8_t kPurgeAge = 4;
+extern std::atomic<uint8_t> g_purge_age;  // kPurgeAge, or 0 for at once
+void begin_generation();
+uint8_t current_generation();
+
+// Held while a purge step calls the OS; fork takes it so that no child sees a half-done step.
+extern Lock g_purge_step_lock;
+
+// An arena is armed by the free that brings it to this much dirty memory; set by the scavenger, which starts
+// its thread at the first arming.
+extern std::atomic<uint32_t> g_arm_threshold_slices;
+
+// Called when an arena has just been armed, with no lock of the arena layer held, but maybe inside a thread's
+// slow path: it must neither allocate nor block. Set once by the scavenger.
+extern void (*g_arena_armed_hook)();
+void announce_armed();
+
+}  // namespace ebb

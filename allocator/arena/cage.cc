@@ -1,0 +1,160 @@
+#include "arena/cage.h"
+
+#include <cstring>
+#include <new>
+
+#include "base/bits.h"
+#include "config/options.h"
+#include "os/os.h"
+#include "stats/counters.h"
+
+namespace ebb {
+
+constinit Cage g_cage{nullptr, 0};
+
+namespace {
+
+constexpr size_t kMostArenas = 1024;
+
+constinit Lock g_region_lock{LockRank::kRegion};
+constinit Arena g_cage_arena;
+constinit std::atomic<Arena*> g_arenas{nullptr};
+constinit Arena* g_arena_by_id[kMostArenas] = {};
+constinit uint16_t g_arena_count = 0;
+
+// Bytes in front of the first usable slice of a reservation of `slices`: table, ages and `extra`.
+size_t header_bytes(size_t slices, size_t extra) {
+  return align_up((slices + 1) * kPageStride, 64 * KiB) + align_up(slices + extra, kSliceBytes);
+}
+
+Arena::Range range_of(char* start, size_t bytes, size_t extra) {
+  size_t slices = bytes >> kSliceShift;
+  char* ages = start + align_up((slices + 1) * kPageStride, 64 * KiB);
+  return {start,
+          start,
+          reinterpret_cast<uint8_t*>(ages),
+          static_cast<uint32_t>(header_bytes(slices, extra) >> kSliceShift),
+          static_cast<uint32_t>(slices),
+          false,
+          true,
+          false};
+}
+
+bool publish(Arena* arena, const Arena::Range& range) {
+  if (g_arena_count == kMostArenas) return false;
+  uint16_t id = g_arena_count++;
+  arena->initialise(id, range);
+  g_arena_by_id[id] = arena;
+  arena->next = g_arenas.load(std::memory_order_relaxed);
+  g_arenas.store(arena, std::memory_order_release);
+  return true;
+}
+
+// Address space to reserve at first: several times the machine's memory, so that fragmentation of addresses
+// never matters; half of what a limit leaves, as stacks and libraries need theirs.
+size_t wished_bytes(const os::Limits& limits) {
+  constexpr size_t kLeast = 64 * GiB, kMost = 4096 * GiB;
+  size_t asked = static_cast<size_t>(option(Option::k_reserve_gib)) * GiB;
+  size_t wish = asked != 0 ? asked : min_of(max_of(size_t{1} << (floor_log2(limits.physical_bytes) + 4), kLeast), kMost);
+  if (limits.address_space_bytes != SIZE_MAX) wish = min_of(wish, limits.address_space_bytes / 2);
+  return align_down(wish, kSliceBytes);
+}
+
+void apply_huge_page_policy(char* start, size_t bytes) {
+  int64_t policy = option(Option::k_thp);
+  if (policy == 0) os::advise_huge_pages(start, bytes, false);
+  if (policy == 2) os::advise_huge_pages(start, bytes, true);
+}
+
+// Reserves a further region with at least `slices` in one piece and takes them from it.
+Slice* take_from_new_region(SliceCount slices, size_t alignment, bool* zero) {
+  LockGuard guard(g_region_lock);
+  os::Limits limits = os::limits();
+  size_t need = slices.bytes() + (alignment > kSliceBytes ? alignment : 0);
+  need += header_bytes(need >> kSliceShift, sizeof(Arena)) + 4 * kSliceBytes;
+  need += header_bytes(need >> kSliceShift, sizeof(Arena));
+  size_t wish = limits.address_space_bytes == SIZE_MAX ? 64 * GiB : limits.address_space_bytes / 2;
+  char* start = nullptr;
+  size_t bytes = align_up(max_of(need, wish), kSliceBytes);
+  while ((start = static_cast<char*>(os::reserve(bytes, kSliceBytes))) == nullptr && bytes > need) {
+    bytes = align_up(max_of(need, bytes / 2), kSliceBytes);
+  }
+  if (start == nullptr) return nullptr;
+  apply_huge_page_policy(start, bytes);
+  Arena::Range range = range_of(start, bytes, sizeof(Arena));
+  char* place = reinterpret_cast<char*>(range.ages) + align_up(bytes >> kSliceShift, kCacheLine);
+  char* page = reinterpret_cast<char*>(align_down(reinterpret_cast<uintptr_t>(place), os::page_bytes()));
+  size_t length = static_cast<size_t>(place - page) + sizeof(Arena);
+  if (!os::commit(page, align_up(length, os::page_bytes()))) {
+    os::release(start, bytes);
+    return nullptr;
+  }
+  Arena* arena = new (place) Arena();
+  if (!publish(arena, range)) {
+    os::release(start, bytes);
+    return nullptr;
+  }
+  return arena->take(slices, alignment, zero);
+}
+
+Slice* take_from_existing(SliceCount slices, size_t alignment, bool* zero) {
+  // The cage first: its pages have the fast free.
+  Slice* span = g_cage_arena.take(slices, alignment, zero);
+  for (Arena* arena = first_arena(); span == nullptr && arena != nullptr; arena = arena->next) {
+    if (arena != &g_cage_arena) span = arena->take(slices, alignment, zero);
+  }
+  return span;
+}
+
+}  // namespace
+
+bool cage_initialise() {
+  constexpr size_t kLeast = 4 * MiB;
+  size_t bytes = wished_bytes(os::limits());
+  char* start = nullptr;
+  while (bytes >= kLeast && (start = static_cast<char*>(os::reserve(bytes, kSliceBytes))) == nullptr) {
+    bytes = align_down(bytes / 2, kSliceBytes);
+  }
+  if (start == nullptr) return false;
+  apply_huge_page_policy(start, bytes);
+  if (!publish(&g_cage_arena, range_of(start, bytes, 0))) return false;
+  g_cage = {start, bytes};
+  return true;
+}
+
+Arena* first_arena() { return g_arenas.load(std::memory_order_acquire); }
+
+Arena* arena_of(const Slice* slice) { return g_arena_by_id[slice->arena_id]; }
+
+Slice* find_slice(const void* p) {
+  uintptr_t offset = reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(g_cage.base);
+  if (EBB_LIKELY(offset < g_cage.size)) return cage_slice(offset);
+  for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) {
+    if (arena->contains(p)) return arena->slice_of(p);
+  }
+  return nullptr;
+}
+
+Slice* take_span(SliceCount slices, size_t alignment, bool* zero) {
+  Slice* span = take_from_existing(slices, alignment, zero);
+  if (EBB_LIKELY(span != nullptr)) return span;
+  span = take_from_new_region(slices, alignment, zero);
+  if (span != nullptr) return span;
+  // Nothing is left but what lies free in pieces, or what other threads have given back meanwhile.
+  for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) arena->purge_all();
+  span = take_from_existing(slices, alignment, zero);
+  if (span == nullptr) count(Counter::k_refused_requests);
+  return span;
+}
+
+void arenas_lock_for_fork() {
+  g_purge_step_lock.lock();
+  for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) arena->lock_for_fork();
+}
+
+void arenas_unlock_after_fork(bool child) {
+  for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) arena->unlock_after_fork(child);
+  child ? g_purge_step_lock.reset_after_fork() : g_purge_step_lock.unlock();
+}
+
+}  // namespace ebb

@@ -1,0 +1,198 @@
+// Giving free memory back to the OS, so that none is ever stranded.
+//
+// Each arena has two lists of free spans with dirty slices: *pending*, which the running pass has still to
+// look at, and *fresh*, where every span that is freed meanwhile goes. The protocol:
+//
+//   pass:   disarm; fresh becomes pending (the pass *disarms before it reads*)
+//           while pending is not empty: look at one span
+//             a run of it is due       → take the run out (kPurging), unlock, call the OS, lock, put it back
+//             dirty but not yet due    → to fresh, arm
+//   give(): dirty memory goes to fresh (or to pending when it joins a span there), arm
+//
+// Invariants:
+//  1. A span with a dirty slice is in exactly one of the lists, or the slice is in a kPurging run of a step.
+//  2. fresh is not empty and the arena holds at least g_arm_threshold_slices of dirty memory ⇒ it is armed, or
+//     a pass is running, which arms at its end.
+//  3. armed ⇒ a later pass: the arming told the scavenger, or the pass that armed returns true to it.
+// So what is freed behind a pass is found by the next one, and nobody needs to be quiet for that.
+//
+// A forced purge sets `force_age_`: from then on everybody's step takes all that was stamped up to it. After
+// two drained lists (the one that was pending and the one that was fresh) and the end of the step in flight,
+// all that was free at the call is with the OS, whoever did the work.
+#include <cstring>
+
+#include "arena/arena.h"
+#include "base/bits.h"
+#include "base/test_point.h"
+#include "stats/counters.h"
+
+namespace ebb {
+
+constinit Lock g_purge_step_lock{LockRank::kPurgeStep};
+
+namespace {
+
+// Generations run from 1 to 255 and around; 0 means clean.
+constinit std::atomic<uint8_t> g_generation{1};
+
+uint8_t generations_between(uint8_t from, uint8_t to) {
+  return static_cast<uint8_t>(to >= from ? to - from : to + 255 - from);
+}
+
+}  // namespace
+
+constinit std::atomic<uint8_t> g_purge_age{kPurgeAge};
+constinit std::atomic<uint32_t> g_arm_threshold_slices{UINT32_MAX};
+void (*g_arena_armed_hook)() = nullptr;
+
+void announce_armed() {
+  if (g_arena_armed_hook != nullptr) g_arena_armed_hook();
+}
+
+uint8_t current_generation() { return g_generation.load(std::memory_order_relaxed); }
+
+void begin_generation() {
+  uint8_t now = g_generation.load(std::memory_order_relaxed);
+  uint8_t next;
+  do {
+    next = static_cast<uint8_t>(now == 255 ? 1 : now + 1);
+  } while (!g_generation.compare_exchange_weak(now, next, std::memory_order_relaxed));
+}
+
+void Arena::link_purge_locked(Slice* span, uint8_t list) {
+  span->list = list;
+  Slice*& head = purge_lists_[list];
+  span->ring_prev = nullptr;
+  span->ring_next = head;
+  if (head != nullptr) head->ring_prev = span;
+  head = span;
+}
+
+void Arena::unlink_purge_locked(Slice* span) {
+  if (span->ring_next != nullptr) span->ring_next->ring_prev = span->ring_prev;
+  if (span->ring_prev != nullptr) {
+    span->ring_prev->ring_next = span->ring_next;
+  } else {
+    purge_lists_[span->list] = span->ring_next;
+  }
+}
+
+bool Arena::is_due_locked(uint8_t age) const {
+  if (age == 0) return false;
+  // A forced purge counts from its own generation backwards; half the circle separates past and future.
+  if (force_age_ != 0 && generations_between(age, force_age_) < 128) return true;
+  return generations_between(age, current_generation()) >= g_purge_age.load(std::memory_order_relaxed);
+}
+
+// The first run of due slices in a free span, at most kPurgeStep long.
+bool Arena::find_run_locked(Slice* span, Step* step) const {
+  uint32_t begin = index_of(span);
+  uint32_t end = begin + span->slices;
+  uint32_t i = begin;
+  while (i < end && !is_due_locked(ages_[i])) ++i;
+  if (i == end) return false;
+  step->first = i;
+  while (i < end && i - step->first < kPurgeStep.value && is_due_locked(ages_[i])) ++i;
+  step->slices = i - step->first;
+  return true;
+}
+
+// Looks at pending spans until one has something due, which is taken out of the free memory. Looks at no more
+// than kLooks spans at a time, so that the lock is held briefly.
+Arena::Look Arena::next_step_locked(Step* step) {
+  constexpr int kLooks = 64;
+  for (int i = 0; i < kLooks; ++i) {
+    Slice* span = purge_lists_[pending_list_];
+    if (span == nullptr) return Look::kDrained;
+    if (find_run_locked(span, step)) {
+      cut_locked(span, step->first, step->slices);
+      tag_locked(slice_at(table_, step->first), step->slices, SliceKind::kPurging);
+      memset(ages_ + step->first, 0, step->slices);
+      dirty_ -= step->slices;
+      return Look::kFound;
+    }
+    unlink_purge_locked(span);
+    link_purge_locked(span, pending_list_ ^ 1);
+  }
+  return Look::kMore;
+}
+
+// Calls the OS without the arena's lock and puts the run back. Returns whether that armed the arena.
+bool Arena::run_step(const Step& step) {
+  char* start = memory_ + (size_t{step.first} << kSliceShift);
+  size_t bytes = size_t{step.slices} << kSliceShift;
+  EBB_TEST_POINT("purge.before_os");
+  bool returned = os::purge(start, bytes);
+  EBB_TEST_POINT("purge.after_os");
+  if (returned) {
+    count(Counter::k_purges);
+    count(Counter::k_purged_bytes, bytes);
+  } else {
+    count(Counter::k_purges_refused);
+  }
+  LockGuard guard(lock_);
+  // What the OS refused stays dirty with a fresh stamp: not believed to be zero, and not tried again before
+  // another full delay has passed.
+  return give_locked(step.first, step.slices, !returned);
+}
+
+Arena::Look Arena::purge_step() {
+  Step step;
+  Look look;
+  bool arm = false;
+  {
+    LockGuard step_guard(g_purge_step_lock);
+    {
+      LockGuard guard(lock_);
+      look = next_step_locked(&step);
+    }
+    if (look == Look::kFound) arm = run_step(step);
+  }
+  if (arm) announce_armed();
+  return look;
+}
+
+bool Arena::purge_due() {
+  {
+    LockGuard guard(lock_);
+    armed_ = false;
+    // A pass that somebody else left unfinished is finished first; the next one takes the rest.
+    if (purge_lists_[pending_list_] == nullptr) {
+      pending_list_ ^= 1;
+      ++passes_begun_;
+    }
+  }
+  EBB_TEST_POINT("purge.disarmed");
+  count(Counter::k_purge_passes);
+  while (purge_step() != Look::kDrained) {
+  }
+  LockGuard guard(lock_);
+  armed_ = !pinned_ && (purge_lists_[0] != nullptr || purge_lists_[1] != nullptr);
+  return armed_;
+}
+
+void Arena::purge_all() {
+  uint64_t target;
+  uint8_t age;
+  {
+    LockGuard guard(lock_);
+    if (pinned_) return;
+    age = force_age_ = current_generation();
+    begin_generation();  // what is freed from now on is not part of this call
+    target = passes_begun_ + 2;
+  }
+  for (;;) {
+    if (purge_step() != Look::kDrained) continue;
+    LockGuard guard(lock_);
+    if (purge_lists_[pending_list_] != nullptr) continue;
+    if (passes_begun_ >= target) {
+      // A later call with a later age does what this one asked for.
+      if (force_age_ == age) force_age_ = 0;
+      return;
+    }
+    pending_list_ ^= 1;
+    ++passes_begun_;
+  }
+}
+
+}  // namespace ebb

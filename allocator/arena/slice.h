@@ -1,0 +1,62 @@
+// Metadata of one slice (64 KiB of address space). All slices of an arena have theirs in one table, apart
+// from the memory itself. This is the part that the arena layer owns; page/page.h extends it.
+//
+// A *span* is a run of slices. Its first and its last slice carry the same `kind` and `slices` (boundary
+// tags), so that the neighbours of a span are found without a search; what stands in between is stale.
+//
+//                 take()                       give()
+//   kFree  ───────────────────▶  kUsed … (kPage, kLarge: set by the layers above)  ──────▶  kFree
+//     │  ▲
+//     ▼  │ purge_step()
+//   kPurging   out of every list while the OS call runs, so nobody allocates it
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/units.h"
+
+namespace ebb {
+
+enum class SliceKind : uint8_t {
+  kNone = 0,      // never used, or the inside of something
+  kFree,          // first or last slice of a free span
+  kPurging,       // a free run whose memory is just going back to the OS
+  kUsed,          // first or last slice of a span in use, not yet told apart
+  kUsedTail,      // last slice of a span in use
+  kPage,          // first slice of a page of equal blocks
+  kPageInterior,  // a further slice of such a page; `back` leads to the first
+  kLarge,         // first slice of a span that is one block
+  kMeta,          // memory of the allocator's own structures
+};
+
+struct Slice {
+  char* start;  // the slice's memory
+  SliceKind kind;
+  uint8_t list;       // free spans with dirty slices: which of the arena's two purge lists
+  uint16_t arena_id;  // index in the table of arenas
+  uint32_t slices;    // length of the span, on its first and last slice
+  uint32_t back;      // kPageInterior: distance to the first slice
+  uint32_t dirty;     // free spans: number of slices whose memory is not known to be zero
+  // Free spans: the bin's list. Spans in use: lists of the layer above.
+  Slice* next;
+  Slice* prev;
+  // Free spans with dirty slices: the purge list. Spans in use: lists of the layer above.
+  Slice* ring_next;
+  Slice* ring_prev;
+  // Blocks freed by threads that do not own the page (page/remote.h).
+  std::atomic<uint64_t> remote;
+};
+static_assert(sizeof(Slice) == kCacheLine, "the arena's part of the metadata is one cache line");
+
+// The entry of a slice in its table: entries are kPageStride apart, sizeof(Slice) is only their first half.
+inline Slice* slice_at(char* table, size_t index) { return reinterpret_cast<Slice*>(table + index * kPageStride); }
+inline Slice* slice_after(Slice* slice, size_t count) {
+  return reinterpret_cast<Slice*>(reinterpret_cast<char*>(slice) + count * kPageStride);
+}
+inline Slice* slice_before(Slice* slice, size_t count) {
+  return reinterpret_cast<Slice*>(reinterpret_cast<char*>(slice) - count * kPageStride);
+}
+
+}  // namespace ebb

@@ -1,0 +1,72 @@
+// Allocating and freeing: the fast paths, inline, and the slow paths they fall into. Any thread.
+//
+//   allocate ─▶ pop of the class's list                          (13 instructions in libebb.so)
+//      ├─▶ allocate_empty ─▶ the blocks that the active page got back
+//      │      └─▶ allocate_more ─▶ refill: remotely freed, hole and uncarved blocks, the spare page,
+//      │                                   a page nobody owns, a new page
+//      └─▶ allocate_slow    above the table's sizes: the class is computed, then as above
+//             └─▶ large_allocate   a span of its own
+//   release ─▶ push to the page's own list                       (18 instructions)
+//      ├─▶ release_emptied  the countdown reached zero
+//      └─▶ release_slow     not this thread's page ─▶ remote::push ─▶ release_claimed
+//                           a large block ─▶ large_release
+//                           not Ebb's ─▶ reported
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "arena/cage.h"
+#include "base/compiler.h"
+#include "heap/thread.h"
+#include "page/page.h"
+
+namespace ebb {
+
+// ---- slow paths (heap/alloc.cc, heap/release.cc, heap/large.cc) ----
+
+EBB_HIDDEN EBB_NOINLINE void* allocate_slow(size_t size);
+EBB_HIDDEN EBB_NOINLINE void* allocate_empty(ThreadHeap* heap, size_t cls);
+EBB_HIDDEN EBB_NOINLINE void* allocate_zeroed_slow(size_t size);
+EBB_HIDDEN EBB_NOINLINE void release_slow(void* p);
+EBB_HIDDEN EBB_NOINLINE void release_emptied(Page* page);
+
+// ---- fast paths ----
+
+EBB_INLINE void* allocate(size_t size) {
+  if (EBB_UNLIKELY(size > kTableMost)) return allocate_slow(size);
+  // The lists are the thread's own; only the shared empty heap is constant, and its lists are never popped.
+  ThreadHeap* heap = const_cast<ThreadHeap*>(tls_heap);
+  size_t cls = heap->classes.entry[(size + kBlockAlign - 1) / kBlockAlign];
+  Block* block = heap->free[cls];
+  if (EBB_UNLIKELY(block == nullptr)) return allocate_empty(heap, cls);
+  heap->free[cls] = block->next;
+  return block;
+}
+
+EBB_INLINE void release(void* p) {
+  uintptr_t offset = reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(g_cage.base);
+  if (EBB_UNLIKELY(offset >= g_cage.size)) return release_slow(p);
+  Page* page = as_page(cage_slice(offset));
+  if (EBB_UNLIKELY(page->owner.load(std::memory_order_relaxed) != tls_owner)) return release_slow(p);
+  Block* block = static_cast<Block*>(p);
+  block->next = page->free;
+  compiler_barrier();  // a fork child must find the list well linked
+  page->free = block;
+  if (EBB_UNLIKELY(--page->countdown == 0)) release_emptied(page);
+}
+
+// ---- further operations ----
+
+// As the C functions of the same meaning; null means out of memory, never an invalid argument.
+void* allocate_zeroed(size_t size);
+void* allocate_aligned(size_t alignment, size_t size);  // alignment: a power of two
+void* reallocate(void* p, size_t size);                 // p not null, size not 0
+void* reallocate_aligned(void* p, size_t alignment, size_t size);  // p not null
+size_t usable_bytes(const void* p);                     // 0 for null
+size_t good_bytes(size_t size);                         // what usable_bytes of a block of `size` would be
+
+// Gives what the calling thread keeps for reuse back; with `force` also returns all free memory to the OS.
+void collect(bool force);
+
+}  // namespace ebb

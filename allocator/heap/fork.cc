@@ -1,0 +1,121 @@
+// fork in a multithreaded process.
+//
+// Before: every thread is kept out of its slow path (kFrozen), and every lock is taken in rank order. So no
+// queue, list or purge step is half done in the snapshot; at most one step's time passes. Threads go on in
+// their fast paths, which is harmless: those change free lists and countdowns of owned pages only, in an
+// order that leaves every list well linked, and the child counts anew.
+// Child: all threads but the caller are gone. Their pages are given up, so that what the child frees comes
+// back into use; pages that they had claimed but not released (remote::push by a thread outside its gate)
+// are found by looking at every page. A block that was in the hands of such a thread is lost.
+#include "arena/cage.h"
+#include "heap/heap.h"
+#include "heap/process.h"
+#include "heap/shared_pages.h"
+#include "heap/thread.h"
+#include "page/remote.h"
+
+#include <pthread.h>
+
+namespace ebb {
+
+constinit ForkHooks g_fork_hooks{};
+
+namespace {
+
+const uint32_t* gate_word(const Thread* thread) { return reinterpret_cast<const uint32_t*>(&thread->gate); }
+
+void freeze(Thread* thread) {
+  for (int spins = 0;; ++spins) {
+    uint32_t state = kRunning;
+    if (thread->gate.compare_exchange_weak(state, kFrozen, std::memory_order_acquire)) return;
+    if (state == kParked && thread->gate.compare_exchange_weak(state, kFrozenParked, std::memory_order_acquire)) return;
+    if (spins > 64) os::wait(gate_word(thread), state, 50000);
+    cpu_relax();
+  }
+}
+
+void thaw(Thread* thread) {
+  uint32_t state = thread->gate.load(std::memory_order_relaxed) == kFrozenParked ? kParked : kRunning;
+  thread->gate.store(state, std::memory_order_release);
+  os::wake(gate_word(thread), INT32_MAX);
+}
+
+template <class Visit>
+void for_each_other_thread(Visit visit) {
+  for (Thread* thread = g_threads; thread != nullptr;) {
+    Thread* next = thread->next;
+    if (thread != tls_thread) visit(thread);
+    thread = next;
+  }
+}
+
+void prepare() {
+  process_start();
+  if (g_fork_hooks.prepare != nullptr) g_fork_hooks.prepare();
+  g_thread_lock.lock();
+  for_each_other_thread(freeze);
+  g_sweep_step_lock.lock();
+  g_main_heap.lock.lock();
+  arenas_lock_for_fork();
+  meta_lock_for_fork();
+}
+
+void unlock_all(bool child) {
+  meta_unlock_after_fork(child);
+  arenas_unlock_after_fork(child);
+  auto open = [child](Lock& lock) { child ? lock.reset_after_fork() : lock.unlock(); };
+  open(g_main_heap.lock);
+  open(g_sweep_step_lock);
+}
+
+void parent() {
+  unlock_all(false);
+  for_each_other_thread(thaw);
+  g_thread_lock.unlock();
+  if (g_fork_hooks.parent != nullptr) g_fork_hooks.parent();
+}
+
+void release_orphans() {
+  Page* orphans = nullptr;
+  for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) {
+    arena->for_each_used([&orphans](Slice* span) {
+      Page* page = as_page(span);
+      if (page->kind != SliceKind::kPage || page->owner.load(std::memory_order_relaxed) != kNoOwner) return;
+      if ((page->remote.load(std::memory_order_relaxed) & remote::kOwnerless) != 0) return;
+      page->orphan_next = orphans;
+      orphans = page;
+    });
+  }
+  while (orphans != nullptr) {
+    Page* page = orphans;
+    orphans = page->orphan_next;
+    page_release(page);
+  }
+}
+
+void child() {
+  unlock_all(true);
+  Thread* dead = nullptr;
+  for_each_other_thread([&dead](Thread* thread) {
+    (thread->prev != nullptr ? thread->prev->next : g_threads) = thread->next;
+    if (thread->next != nullptr) thread->next->prev = thread->prev;
+    thread->next = dead;
+    dead = thread;
+  });
+  g_thread_lock.reset_after_fork();
+  bool alone = dead == nullptr;
+  while (dead != nullptr) {
+    Thread* thread = dead;
+    dead = thread->next;
+    thread_release_pages(thread, true);
+    thread_forget_unlinked(thread);
+  }
+  if (!alone) release_orphans();
+  if (g_fork_hooks.child != nullptr) g_fork_hooks.child();
+}
+
+}  // namespace
+
+void process_watch_fork() { pthread_atfork(prepare, parent, child); }
+
+}  // namespace ebb

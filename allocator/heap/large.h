@@ -1,0 +1,24 @@
+// Large blocks: requests above kLargestBlock get a span of slices of their own, from the arenas. Any thread may
+// allocate, resize or free any of them; no thread owns one.
+#pragma once
+
+#include <cstddef>
+
+#include "heap/heap.h"
+#include "page/page.h"
+
+namespace ebb {
+
+// `zero` (may be null): set to whether the memory is known to be zero. `alignment`: a power of two.
+void* large_allocate(Heap* heap, size_t size, size_t alignment, bool* zero);
+
+// `page` is the metadata of the slice that holds p and has kind kLarge.
+void large_release(Page* page, void* p);
+
+// Resizes where it stands or by moving OS pages; null when only a copy would do. p is the block of `page`.
+void* large_resize(Page* page, size_t size);
+
+// What usable_bytes says of a large block of `size`.
+size_t large_usable(size_t size);
+
+}  // namespace ebb

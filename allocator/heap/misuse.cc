@@ -1,0 +1,65 @@
+#include "heap/misuse.h"
+
+#include "arena/cage.h"
+#include "config/options.h"
+#include "os/message.h"
+#include "page/page.h"
+
+namespace ebb {
+namespace {
+
+void finish(Message& message) {
+  if (option(Option::k_continue_on_misuse) != 0) {
+    message.text("; the call is ignored").print();
+    return;
+  }
+  message.text("; the process stops (EBB_CONTINUE_ON_MISUSE=1 would ignore the call)").print();
+  os::abort_process();
+}
+
+// What Ebb knows of the place.
+void describe(Message& message, const void* p) {
+  Slice* slice = find_slice(p);
+  if (slice == nullptr) {
+    message.text("it is not in memory of this allocator");
+    return;
+  }
+  Page* page = page_head(slice);
+  switch (page->kind) {
+    case SliceKind::kPage:
+      message.text("it lies ").number(static_cast<size_t>(static_cast<const char*>(p) - page->start) % page->block_bytes);
+      message.text(" bytes inside a block of ").number(page->block_bytes).text(" bytes, class ").number(page->cls);
+      message.text(", page ").pointer(page->start);
+      break;
+    case SliceKind::kLarge:
+      message.text("the block there begins at ").pointer(page->start + page->large.offset);
+      break;
+    default:
+      message.text("no block is there: it was freed before, or never allocated");
+  }
+}
+
+}  // namespace
+
+void report_invalid_pointer(const char* operation, const void* p) {
+  Message message;
+  message.text("ebb: ").text(operation).text(" of ").pointer(p).text(", which is not a live block: ");
+  describe(message, p);
+  finish(message);
+}
+
+void report_double_free(const void* p) {
+  Message message;
+  message.text("ebb: free of ").pointer(p).text(", which was freed before: ");
+  describe(message, p);
+  finish(message);
+}
+
+void report_wrong_size(const void* p, size_t said_bytes, size_t usable_bytes) {
+  Message message;
+  message.text("ebb: sized free of ").pointer(p).text(" says ").number(said_bytes);
+  message.text(" bytes, but the block has ").number(usable_bytes);
+  finish(message);
+}
+
+}  // namespace ebb

@@ -1,0 +1,28 @@
+// Start of the allocator in a process, and the events of a process's life: thread end and fork.
+#pragma once
+
+namespace ebb {
+
+struct Thread;
+
+// Makes the allocator ready, at the first allocation, wherever that happens: before any constructor, in an
+// IFUNC resolver, in the dynamic linker. False when the OS gives no memory at all. Any thread, any number of
+// times.
+bool process_start();
+
+// Asks the libc to call back when the calling thread ends. May allocate.
+void process_watch_thread_end(Thread* thread);
+
+// Registers the fork handlers (heap/fork.cc); called once, by the library's constructor: doing it at the
+// first allocation could recurse, as the libc's registration may allocate with its lock held.
+void process_watch_fork();
+
+// Run at fork behind the handlers of this layer: in the child, and in both. Set once by the scavenger.
+struct ForkHooks {
+  void (*prepare)();
+  void (*parent)();
+  void (*child)();
+};
+extern ForkHooks g_fork_hooks;
+
+}  // namespace ebb

@@ -1,0 +1,26 @@
+// Finding more blocks of a class for a thread heap whose list is empty.
+#pragma once
+
+#include <cstddef>
+
+#include "heap/thread_heap.h"
+
+namespace ebb {
+
+// A page whose returned blocks come in batches shorter than this is carved further although it has some: a
+// longer list means fewer visits to the slow path, at the price of memory. 16 KiB a class, or 32 blocks of the
+// small ones, keep churn's share of slow paths under 3 instructions a pair (docs/decisions/).
+constexpr uint32_t kBatchBytes = 16 * KiB;
+constexpr uint32_t kBatchBlocks = 32;
+
+inline bool is_short_batch(const Page* page) {
+  uint32_t blocks = static_cast<uint32_t>(page->carved - page->hole_blocks) - page->countdown;
+  return blocks < kBatchBlocks && blocks * page->block_bytes < kBatchBytes && page->carved != page->capacity;
+}
+
+// Fills heap->free[cls]. The caller is the thread and holds its gate; the list is empty. `fresh` (may be
+// null) is set to whether the first block was never used and reads as zero but for its link. False: out of
+// memory.
+bool refill(ThreadHeap* heap, size_t cls, bool* fresh);
+
+}  // namespace ebb

@@ -1,0 +1,91 @@
+// The slow half of freeing: pages of other threads and of nobody, large blocks, pages that became empty.
+#include "heap/alloc.h"
+#include "heap/large.h"
+#include "heap/misuse.h"
+#include "heap/shared_pages.h"
+#include "page/remote.h"
+
+namespace ebb {
+namespace {
+
+// This thread's push claimed an ownerless page: it is empty, or has enough free blocks to be of use.
+EBB_NOINLINE void release_claimed(Page* page) {
+  Thread* thread = thread_self_if_any();
+  if (thread != nullptr) {
+    Gate gate(thread);
+    if (!gate.is_open()) return page_release(page);
+    ThreadHeap* heap = thread_heap_find(thread, page->heap);
+    size_t cls = page->cls;
+    // A thread that allocates from this class keeps one page in reserve; one that only frees keeps none.
+    if (heap != nullptr && heap->active[cls] != nullptr && heap->spare[cls] == nullptr) {
+      page_fold_remote(page);
+      if (page->countdown != 0) {
+        page_unlist(page);
+        page->owner.store(thread->id(), std::memory_order_relaxed);
+        heap->spare[cls] = page;
+        return;
+      }
+    }
+    page_release(page);
+  } else {
+    page_release(page);
+  }
+}
+
+EBB_INLINE void push_local(Page* page, Block* block) {
+  block->next = page->free;
+  compiler_barrier();  // as in release()
+  page->free = block;
+  if (--page->countdown == 0) release_emptied(page);
+}
+
+}  // namespace
+
+void release_slow(void* p) {
+  if (p == nullptr) return;
+  Slice* slice = find_slice(p);
+  if (EBB_UNLIKELY(slice == nullptr)) return report_invalid_pointer("free", p);
+  Page* page = page_head(slice);
+  if (EBB_UNLIKELY(page->kind != SliceKind::kPage)) {
+    if (page->kind == SliceKind::kLarge) return large_release(page, p);
+    return report_invalid_pointer("free", p);
+  }
+#if defined(EBB_DEBUG)
+  if (!page_is_block(page, p)) return report_invalid_pointer("free", p);
+#endif
+  Block* block = static_cast<Block*>(p);
+  if (page->owner.load(std::memory_order_relaxed) == tls_owner) return push_local(page, block);
+  if (EBB_UNLIKELY(remote::push(page, block))) {
+    release_claimed(page);
+    run_deferred();
+  }
+}
+
+// The last block of a page that this thread owns came back. The active page stays: the next refill hands its
+// blocks out again.
+void release_emptied(Page* page) {
+  Thread* thread = thread_self_if_any();
+  {
+    Gate gate(thread);
+    if (!gate.is_open()) return;
+    ThreadHeap* heap = thread_heap_find(thread, page->heap);
+    if (heap == nullptr || heap->spare[page->cls] != page) return;
+    heap->spare[page->cls] = nullptr;
+    page_retire(page);
+  }
+  run_deferred();
+}
+
+void collect(bool force) {
+  Thread* thread = thread_self_if_any();
+  if (thread != nullptr) {
+    Gate gate(thread);
+    if (gate.is_open()) thread_release_pages(thread, false);
+  }
+  if (force) {
+    for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) arena->purge_all();
+  }
+  run_deferred();
+}
+
+}  // namespace ebb

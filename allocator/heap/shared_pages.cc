@@ -1,0 +1,115 @@
+#include "heap/shared_pages.h"
+
+#include "arena/cage.h"
+#include "base/bits.h"
+#include "os/os.h"
+#include "page/remote.h"
+#include "stats/counters.h"
+
+namespace ebb {
+
+constinit Lock g_sweep_step_lock{LockRank::kSweepStep};
+constinit Heap g_main_heap{0};
+
+namespace {
+
+// After how many more frees somebody should look at an ownerless page with `live` live blocks.
+//   full or nearly: an eighth of it, so that whoever adopts it finds more than a crumb;
+//   then: when it has become sparse, so that holes can be punched;
+//   then: whenever half of what was live is gone, for further holes, and at last when it is empty.
+uint32_t release_threshold(const Page* page, uint32_t live, uint32_t sparse) {
+  uint32_t eighth = page->capacity / 8;
+  uint32_t free_blocks = page->capacity - live;
+  if (free_blocks < eighth) return min_of(live, eighth - free_blocks);
+  if (live > sparse) return min_of(live, max_of(live - sparse, 1u));
+  return (live + 1) / 2;
+}
+
+bool worth_listing(const Page* page, uint32_t live) {
+  return page->capacity - live >= max_of(page->capacity / 8u, 1u);
+}
+
+void list_page(Page* page, bool at_back) {
+  Heap* heap = page->heap;
+  LockGuard guard(heap->lock);
+  std::atomic<Page*>& front_cell = heap->shared[page->cls];
+  Page* front = front_cell.load(std::memory_order_relaxed);
+  if (front == nullptr) {
+    page->next = page->prev = page;
+    front_cell.store(page, std::memory_order_relaxed);
+  } else {
+    page->next = front;
+    page->prev = front->prev;
+    page->prev->next = page;
+    front->prev = page;
+    if (!at_back) front_cell.store(page, std::memory_order_relaxed);
+  }
+  page->flags |= kFlagListed;
+}
+
+void unlist_locked(Heap* heap, Page* page) {
+  std::atomic<Page*>& front = heap->shared[page->cls];
+  if (page->next == page) {
+    front.store(nullptr, std::memory_order_relaxed);
+  } else {
+    page->next->prev = page->prev;
+    page->prev->next = page->next;
+    if (front.load(std::memory_order_relaxed) == page) front.store(as_page(page->next), std::memory_order_relaxed);
+  }
+  page->flags &= static_cast<uint8_t>(~kFlagListed);
+}
+
+}  // namespace
+
+void page_unlist(Page* page) {
+  if ((page->flags & kFlagListed) == 0) return;
+  LockGuard guard(page->heap->lock);
+  unlist_locked(page->heap, page);
+}
+
+void page_retire(Page* page) {
+  EBB_ASSERT(page->countdown == 0);
+  page_unlist(page);
+  page_unmake(page);
+  count(Counter::k_pages_freed);
+  arena_of(page)->give(page);
+}
+
+void page_release(Page* page) {
+  page->owner.store(kNoOwner, std::memory_order_relaxed);
+  for (;;) {
+    page_fold_remote(page);
+    uint32_t live = page->countdown;
+    if (live == 0) return page_retire(page);
+    uint32_t sparse = sparse_blocks(page->block_bytes, os::page_bytes(), page->capacity);
+    if (live <= sparse) page->flags |= kFlagSparse;
+    if (worth_listing(page, live) && (page->flags & kFlagListed) == 0) {
+      list_page(page, (page->flags & kFlagSparse) != 0);
+    }
+    // Released last: from here on the page is anybody's. Blocks that came meanwhile are folded in first, as
+    // they might have been the last.
+    if (remote::try_release(page, release_threshold(page, live, sparse))) break;
+  }
+  count(Counter::k_pages_released);
+}
+
+Page* page_adopt(Heap* heap, size_t cls) {
+  // Pages that somebody else is just working on are passed over, a few of them.
+  constexpr int kTries = 4;
+  if (heap->shared[cls].load(std::memory_order_relaxed) == nullptr) return nullptr;  // read again under the lock
+  LockGuard guard(heap->lock);
+  Page* front = heap->shared[cls].load(std::memory_order_relaxed);
+  Page* page = front;
+  for (int i = 0; i < kTries && page != nullptr; ++i) {
+    if (remote::try_claim(page)) {
+      unlist_locked(heap, page);
+      count(Counter::k_pages_adopted);
+      return page;
+    }
+    page = as_page(page->next);
+    if (page == front) break;
+  }
+  return nullptr;
+}
+
+}  // namespace ebb

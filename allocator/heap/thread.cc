@@ -1,0 +1,141 @@
+#include "heap/thread.h"
+
+#include <pthread.h>
+
+#include <new>
+
+#include "arena/cage.h"
+#include "heap/heap.h"
+#include "heap/process.h"
+#include "heap/shared_pages.h"
+#include "page/remote.h"
+#include "stats/counters.h"
+
+namespace ebb {
+
+constinit const ThreadHeap g_empty_heap{};
+
+EBB_TLS constinit thread_local const ThreadHeap* tls_heap = &g_empty_heap;
+EBB_TLS constinit thread_local OwnerId tls_owner = kNobodyHere;
+EBB_TLS constinit thread_local Thread* tls_thread = nullptr;
+
+constinit Lock g_thread_lock{LockRank::kThreadRegistry};
+constinit Thread* g_threads = nullptr;
+constinit std::atomic<bool> g_deferred{false};
+void (*g_deferred_hook)() = nullptr;
+
+namespace {
+
+void link_thread(Thread* thread) {
+  LockGuard guard(g_thread_lock);
+  thread->prev = nullptr;
+  thread->next = g_threads;
+  if (g_threads != nullptr) g_threads->prev = thread;
+  g_threads = thread;
+}
+
+void unlink_thread(Thread* thread) {
+  LockGuard guard(g_thread_lock);
+  if (thread->next != nullptr) thread->next->prev = thread->prev;
+  (thread->prev != nullptr ? thread->prev->next : g_threads) = thread->next;
+}
+
+// Puts the thread's list of one class back into its active page and gives both of its pages up.
+void release_class(ThreadHeap* heap, size_t cls, bool recount) {
+  Page* active = heap->active[cls];
+  Page* spare = heap->spare[cls];
+  Block* list = heap->free[cls];
+  heap->active[cls] = heap->spare[cls] = nullptr;
+  heap->free[cls] = nullptr;
+  for (Page* page : {active, spare}) {
+    if (page == nullptr) continue;
+    if (recount) {
+      // The thread may have stopped between linking a freed block and counting it.
+      uint32_t free_blocks = 0;
+      for (Block* block = page->free; block != nullptr; block = block->next) ++free_blocks;
+      page->countdown = page->carved - page->hole_blocks - free_blocks;
+    }
+    if (page == active) page_put_list(page, list);
+    page_release(page);
+  }
+}
+
+}  // namespace
+
+Thread* thread_self() {
+  if (EBB_LIKELY(tls_thread != nullptr)) return tls_thread;
+  if (!process_start()) return nullptr;
+  void* memory = meta_take(sizeof(Thread));
+  if (memory == nullptr) return nullptr;
+  Thread* thread = new (memory) Thread();
+  thread->main.heap = &g_main_heap;
+  thread->main.thread = thread;
+  thread->current = &thread->main;
+  link_thread(thread);
+  tls_thread = thread;
+  tls_heap = thread->current;
+  tls_owner = thread->id();
+  count(Counter::k_threads_made);
+  // Last, as it may allocate: the thread can by now.
+  process_watch_thread_end(thread);
+  return thread;
+}
+
+ThreadHeap* thread_heap_find(Thread* thread, const Heap* heap) {
+  if (EBB_LIKELY(heap == &g_main_heap)) return &thread->main;
+  for (ThreadHeap* part = thread->heaps; part != nullptr; part = part->next) {
+    if (part->heap == heap) return part;
+  }
+  return nullptr;
+}
+
+ThreadHeap* thread_heap_get(Thread* thread, Heap* heap) {
+  ThreadHeap* part = thread_heap_find(thread, heap);
+  if (part != nullptr) return part;
+  void* memory = meta_take(sizeof(ThreadHeap));
+  if (memory == nullptr) return nullptr;
+  part = new (memory) ThreadHeap();
+  part->heap = heap;
+  part->thread = thread;
+  part->next = thread->heaps;
+  thread->heaps = part;
+  return part;
+}
+
+bool Gate::enter_slow() {
+  for (int spins = 0;; ++spins) {
+    uint32_t state = thread_->gate.load(std::memory_order_relaxed);
+    if (state == kBusy) return false;
+    if (state == kRunning && thread_->gate.compare_exchange_weak(state, kBusy, std::memory_order_acquire)) return true;
+    // Frozen: fork is under way and takes well under a millisecond.
+    if (spins > 64) os::wait(reinterpret_cast<const uint32_t*>(&thread_->gate), state, 100000);
+    cpu_relax();
+  }
+}
+
+void thread_release_pages(Thread* thread, bool recount) {
+  auto release = [recount](ThreadHeap* heap) {
+    for (size_t cls = 0; cls < kClassCount; ++cls) {
+      if (heap->active[cls] != nullptr || heap->spare[cls] != nullptr) release_class(heap, cls, recount);
+    }
+  };
+  release(&thread->main);
+  for (ThreadHeap* part = thread->heaps; part != nullptr; part = part->next) release(part);
+}
+
+void thread_forget(Thread* thread) {
+  unlink_thread(thread);
+  thread_forget_unlinked(thread);
+}
+
+void thread_forget_unlinked(Thread* thread) {
+  for (ThreadHeap* part = thread->heaps; part != nullptr;) {
+    ThreadHeap* next = part->next;
+    meta_give(part, sizeof(ThreadHeap));
+    part = next;
+  }
+  count(Counter::k_threads_gone);
+  meta_give(thread, sizeof(Thread));
+}
+
+}  // namespace ebb

@@ -1,0 +1,105 @@
+// A thread as Ebb sees it: its identity as an owner of pages, its heaps, and the gate to its slow path.
+//
+//            enter()                    leave()
+//   kRunning ────────▶ kBusy ───────────────────▶ kRunning
+//      │  ▲                                          │ ▲
+//      │  │ park_end(), or an allocation while parked│ │ fork is over
+//      ▼  │                                          ▼ │
+//   kParked ──▶ kSweeping ──▶ kParked             kFrozen   (fork; from kParked: kFrozenParked)
+//         scavenger, one page at a time
+//
+// Invariants:
+//  1. Only the thread itself enters; only the holder of the gate (the thread in kBusy, the scavenger in
+//     kSweeping, the forking thread in kFrozen) changes the thread's heaps and queues.
+//  2. In kRunning the thread may be anywhere in a fast path, which changes free lists and countdowns of the
+//     pages it owns and nothing else.
+//  3. In kParked and kSweeping tls_heap is the empty heap and tls_owner is kNobodyHere, so the thread's own
+//     fast paths do not touch its pages.
+//  4. A Thread is reused only after all its pages have another owner or none.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/compiler.h"
+#include "heap/thread_heap.h"
+#include "os/lock.h"
+
+namespace ebb {
+
+enum GateState : uint32_t { kRunning = 0, kBusy, kParked, kSweeping, kFrozen, kFrozenParked };
+
+struct Thread {
+  std::atomic<uint32_t> gate{kRunning};
+  ThreadHeap main;               // for the main heap
+  ThreadHeap* heaps = nullptr;   // for further heaps
+  ThreadHeap* current = nullptr; // what malloc uses: `main`, unless the program has set another
+  Thread* next = nullptr;        // registry
+  Thread* prev = nullptr;
+
+  OwnerId id() const { return reinterpret_cast<OwnerId>(this); }
+};
+
+// Read by malloc: the heap to allocate from. By free: the identity that local pages carry. Both are
+// initial-exec, 24 bytes of static TLS in all.
+EBB_TLS extern constinit thread_local const ThreadHeap* tls_heap;
+EBB_TLS extern constinit thread_local OwnerId tls_owner;
+EBB_TLS extern constinit thread_local Thread* tls_thread;
+
+// The calling thread's structure, made at first use. Null when out of memory. Must not be called with any
+// lock held.
+Thread* thread_self();
+inline Thread* thread_self_if_any() { return tls_thread; }
+
+// The thread's part of a heap; null when it has none (find) or memory is out (get).
+ThreadHeap* thread_heap_find(Thread* thread, const Heap* heap);
+ThreadHeap* thread_heap_get(Thread* thread, Heap* heap);
+
+// The gate of the calling thread, entered while this lives. is_open() is false when the thread was already
+// inside: a signal handler has interrupted the slow path, and nothing may be touched.
+class Gate {
+ public:
+  EBB_INLINE explicit Gate(Thread* thread) : thread_(thread) {
+    uint32_t expected = kRunning;
+    open_ = EBB_LIKELY(thread->gate.compare_exchange_strong(expected, kBusy, std::memory_order_acquire,
+                                                            std::memory_order_relaxed)) ||
+            enter_slow();
+  }
+  EBB_INLINE ~Gate() {
+    if (EBB_LIKELY(open_)) leave();
+  }
+  Gate(const Gate&) = delete;
+  Gate& operator=(const Gate&) = delete;
+  bool is_open() const { return open_; }
+
+ private:
+  EBB_COLD bool enter_slow();
+  EBB_INLINE void leave() { thread_->gate.store(kRunning, std::memory_order_release); }
+
+  Thread* thread_;
+  bool open_;
+};
+
+// Gives up all pages of the thread; the caller holds its gate, or the thread is gone. With `recount`, the
+// thread may have stopped in the middle of a fast path: countdowns are computed anew from the lists.
+void thread_release_pages(Thread* thread, bool recount);
+
+// Forgets a thread whose pages are given up; its structure is reused by another thread.
+void thread_forget(Thread* thread);
+void thread_forget_unlinked(Thread* thread);  // the same for one that is in no registry any more
+
+// All threads, for fork, statistics and the scavenger; guarded by g_thread_lock.
+extern Lock g_thread_lock;
+extern Thread* g_threads;
+
+// ---- work put off to the end of a slow path ----
+
+// Set (by the scavenger's arming hook) when something must be done that allocates or blocks, such as starting
+// a thread; slow paths call run_deferred() once they hold nothing.
+extern std::atomic<bool> g_deferred;
+extern void (*g_deferred_hook)();
+EBB_INLINE void run_deferred() {
+  if (EBB_UNLIKELY(g_deferred.load(std::memory_order_relaxed)) && g_deferred_hook != nullptr) g_deferred_hook();
+}
+
+}  // namespace ebb

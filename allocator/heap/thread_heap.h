@@ -1,0 +1,36 @@
+// What one thread needs to allocate from one heap. The fast path of malloc reads nothing else.
+//
+// Owned by its thread, which alone touches it; while the thread is parked, by the scavenger; after the
+// thread's end, by whoever takes it apart.
+//
+// Invariants: free[c] holds blocks of active[c] only; spare[c] is another page of class c with free blocks;
+// both are owned by the thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/compiler.h"
+#include "page/page.h"
+#include "page/size_class.h"
+
+namespace ebb {
+
+struct Thread;
+
+struct ThreadHeap {
+  // First, so that the fast path reaches both with one register and no further addition.
+  Block* free[kClassCount] = {};
+  ClassTable classes = make_class_table();
+  Page* active[kClassCount] = {};
+  Page* spare[kClassCount] = {};
+  Heap* heap = nullptr;
+  Thread* thread = nullptr;
+  ThreadHeap* next = nullptr;  // the thread's other heaps
+};
+
+// Shared by all threads that have no heap (yet, or while parked): all its lists are empty, so every
+// allocation goes to the slow path. Never written.
+EBB_HIDDEN extern const ThreadHeap g_empty_heap;
+
+}  // namespace ebb

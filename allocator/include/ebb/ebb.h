@@ -1,0 +1,120 @@
+/* Ebb, a general-purpose memory allocator that gives memory back to the operating system.
+ *
+ * All functions may be called from any thread at any time, before main and after exit began included, but
+ * not from a signal handler that interrupted one of them. Sizes are bytes. A block belongs to the caller
+ * until it is given to ebb_free, ebb_realloc or one of their kin; any thread may free it.
+ *
+ * Functions that return memory return NULL and set errno to ENOMEM when there is none, or when the size is
+ * above PTRDIFF_MAX. Blocks are aligned to at least 16 bytes. */
+#ifndef EBB_EBB_H
+#define EBB_EBB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define EBB_API __attribute__((visibility("default")))
+#define EBB_API_MALLOC __attribute__((malloc, warn_unused_result))
+#else
+#define EBB_API
+#define EBB_API_MALLOC
+#endif
+
+/* ---- allocating ---- */
+
+/* A block of at least `size` bytes, contents undefined. A size of 0 gives a unique block, too. */
+EBB_API EBB_API_MALLOC void* ebb_malloc(size_t size);
+
+/* A zeroed block of `count` * `size` bytes; NULL with ENOMEM when the product overflows. Memory that is known
+ * to be zero is not cleared again. */
+EBB_API EBB_API_MALLOC void* ebb_calloc(size_t count, size_t size);
+
+/* Resizes `p`, which may move; contents up to the smaller usable size are kept. NULL `p`: ebb_malloc. Size 0:
+ * frees `p` and returns NULL (as glibc). On failure `p` stays valid. A block stays in place while its request
+ * is at least half of its usable size; shrinking below that returns the rest. */
+EBB_API void* ebb_realloc(void* p, size_t size) __attribute__((warn_unused_result));
+
+/* ebb_realloc to `count` * `size` bytes; NULL with ENOMEM, and `p` untouched, when the product overflows. */
+EBB_API void* ebb_reallocarray(void* p, size_t count, size_t size) __attribute__((warn_unused_result));
+
+/* A block whose address is a multiple of `alignment`: a power of two, else NULL with EINVAL. The size need not
+ * be a multiple of the alignment. */
+EBB_API EBB_API_MALLOC void* ebb_aligned_alloc(size_t alignment, size_t size);
+
+/* As posix_memalign: 0, EINVAL (alignment not a power of two, or not a multiple of sizeof(void*)) or ENOMEM;
+ * errno is untouched, *out is set on success only. */
+EBB_API int ebb_posix_memalign(void** out, size_t alignment, size_t size);
+
+/* Resizes like ebb_realloc and keeps the result aligned to `alignment`, whatever the alignment of `p`. */
+EBB_API void* ebb_aligned_realloc(void* p, size_t alignment, size_t size) __attribute__((warn_unused_result));
+
+/* ---- freeing: errno is preserved; NULL is ignored ---- */
+
+EBB_API void ebb_free(void* p);
+
+/* ebb_free for callers that know what they asked for; a wrong size or alignment is reported in debug builds. */
+EBB_API void ebb_free_sized(void* p, size_t size);
+EBB_API void ebb_free_aligned_sized(void* p, size_t alignment, size_t size);
+
+/* ---- asking ---- */
+
+/* Bytes that may be used of the block `p`; 0 for NULL. All of them survive ebb_realloc. */
+EBB_API size_t ebb_usable_size(const void* p);
+
+/* What ebb_usable_size would say of a block of `size`. */
+EBB_API size_t ebb_good_size(size_t size);
+
+/* The version of the library, "major.minor.patch". */
+EBB_API const char* ebb_version(void);
+
+/* ---- memory and the operating system ---- */
+
+/* Gives up what the calling thread keeps for reuse. With `force`, also returns when all memory that was free at
+ * the call is back with the operating system. */
+EBB_API void ebb_collect(bool force);
+
+/* ---- options: see docs/options.md; names as in the environment, without EBB_, in small letters ---- */
+
+/* The value of an option; false when there is none of this name. */
+EBB_API bool ebb_option_get(const char* name, int64_t* value);
+
+/* Sets an option for the process from now on; false when there is none of this name or the value is out of
+ * its range. */
+EBB_API bool ebb_option_set(const char* name, int64_t value);
+
+/* ---- statistics ---- */
+
+typedef struct ebb_stats {
+  size_t live_bytes;      /* in blocks that the program holds, rounded up to their usable size */
+  size_t live_blocks;
+  size_t resident_bytes;  /* of Ebb's memory that is with the process, estimated from its own books */
+  size_t dirty_bytes;     /* free and not yet returned to the operating system; part of resident_bytes */
+  size_t committed_bytes; /* address space made accessible */
+  size_t reserved_bytes;  /* address space reserved */
+  size_t metadata_bytes;  /* Ebb's own structures */
+  size_t page_count;      /* runs of equal blocks */
+  size_t large_count;     /* blocks with a span of their own */
+  size_t thread_count;    /* threads with a heap */
+} ebb_stats_t;
+
+/* Fills `stats`; `size` is sizeof(*stats), so that older callers meet newer libraries. Blocks in the lists of
+ * running threads count as live. False for a size of 0. Walks the pages: microseconds a megabyte of pages. */
+EBB_API bool ebb_stats_get(ebb_stats_t* stats, size_t size);
+
+/* The same and every counter as one JSON object. Writes at most `capacity` bytes, always terminated; returns the
+ * length that the whole text has, as snprintf. Never allocates. */
+EBB_API size_t ebb_stats_json(char* buffer, size_t capacity);
+
+/* The same as text, handed line by line to `print` (NULL: standard error). Never allocates. */
+EBB_API void ebb_stats_print(void (*print)(const char* line, void* arg), void* arg);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,76 @@
+// A mutual exclusion lock of four bytes on a futex.
+//
+// States: 0 free, 1 held, 2 held and somebody may sleep. Release stores pair with the acquire of the next
+// holder. Never held over a call that may allocate. Debug builds check the order of ranks by thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/check.h"
+#include "base/compiler.h"
+#include "base/lock_rank.h"
+#include "os/os.h"
+
+namespace ebb {
+
+#if defined(EBB_DEBUG)
+void lock_rank_enter(LockRank rank);
+void lock_rank_leave(LockRank rank);
+#else
+EBB_INLINE void lock_rank_enter(LockRank) {}
+EBB_INLINE void lock_rank_leave(LockRank) {}
+#endif
+
+class Lock {
+ public:
+  constexpr explicit Lock(LockRank rank) : rank_(rank) {}
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+  EBB_INLINE void lock() {
+    lock_rank_enter(rank_);
+    uint32_t expected = 0;
+    if (EBB_UNLIKELY(!state_.compare_exchange_strong(expected, 1, std::memory_order_acquire,
+                                                     std::memory_order_relaxed))) {
+      lock_slow();
+    }
+  }
+  bool try_lock() {
+    uint32_t expected = 0;
+    if (!state_.compare_exchange_strong(expected, 1, std::memory_order_acquire, std::memory_order_relaxed)) {
+      return false;
+    }
+    lock_rank_enter(rank_);
+    return true;
+  }
+  EBB_INLINE void unlock() {
+    lock_rank_leave(rank_);
+    if (EBB_UNLIKELY(state_.exchange(0, std::memory_order_release) == 2)) os::wake(word(), 1);
+  }
+  // Only in a fork child, where the thread that forked holds it and all sleepers are gone.
+  void reset_after_fork() {
+    lock_rank_leave(rank_);
+    state_.store(0, std::memory_order_relaxed);
+  }
+
+ private:
+  EBB_COLD void lock_slow();
+  const uint32_t* word() const { return reinterpret_cast<const uint32_t*>(&state_); }
+
+  std::atomic<uint32_t> state_{0};
+  LockRank rank_;
+};
+
+class LockGuard {
+ public:
+  EBB_INLINE explicit LockGuard(Lock& lock) : lock_(lock) { lock_.lock(); }
+  EBB_INLINE ~LockGuard() { lock_.unlock(); }
+  LockGuard(const LockGuard&) = delete;
+  LockGuard& operator=(const LockGuard&) = delete;
+
+ private:
+  Lock& lock_;
+};
+
+}  // namespace ebb

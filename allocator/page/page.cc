@@ -1,0 +1,94 @@
+#include "page/page.h"
+
+#include "base/bits.h"
+#include "base/check.h"
+#include "os/os.h"
+#include "page/remote.h"
+
+namespace ebb {
+
+Page* page_make(Slice* span, size_t cls, Heap* heap, bool zero) {
+  Page* page = as_page(span);
+  for (uint32_t i = 1; i < span->slices; ++i) {
+    Slice* interior = slice_after(span, i);
+    interior->kind = SliceKind::kPageInterior;
+    interior->back = i;
+  }
+  page->free = nullptr;
+  page->countdown = 0;
+  page->block_bytes = static_cast<uint32_t>(class_bytes(cls));
+  page->carved = 0;
+  page->capacity = static_cast<uint16_t>((size_t{span->slices} << kSliceShift) / page->block_bytes);
+  page->hole_blocks = 0;
+  page->cls = static_cast<uint8_t>(cls);
+  page->flags = zero ? kFlagZero | kFlagTailClean : 0;
+  page->heap = heap;
+  page->holes[0] = page->holes[1] = 0;
+  page->remote.store(remote::kOwned, std::memory_order_relaxed);
+  page->kind = SliceKind::kPage;
+  return page;
+}
+
+void page_unmake(Page* page) {
+  EBB_ASSERT(page->countdown == 0);
+  page->owner.store(kNoOwner, std::memory_order_relaxed);
+  for (uint32_t i = 1; i < page->slices; ++i) slice_after(page, i)->kind = SliceKind::kUsedTail;
+  page->kind = SliceKind::kUsed;
+}
+
+void page_carve(Page* page, uint32_t blocks) {
+  EBB_ASSERT(page->carved < page->capacity);
+  blocks = min_of<uint32_t>(blocks, page->capacity - page->carved);
+  size_t bytes = page->block_bytes;
+  char* first = page->start + page->carved * bytes;
+  char* last = first + (blocks - 1) * bytes;
+  for (char* at = first; at < last; at += bytes) reinterpret_cast<Block*>(at)->next = reinterpret_cast<Block*>(at + bytes);
+  reinterpret_cast<Block*>(last)->next = page->free;
+  page->free = reinterpret_cast<Block*>(first);
+  page->carved = static_cast<uint16_t>(page->carved + blocks);
+}
+
+void page_put_list(Page* page, Block* list) {
+  if (list == nullptr) return;
+  uint32_t count = 1;
+  Block* last = list;
+  while (last->next != nullptr) {
+    last = last->next;
+    ++count;
+  }
+  EBB_CHECK(count <= page->countdown);
+  last->next = page->free;
+  page->free = list;
+  page->countdown -= count;
+}
+
+uint32_t page_fold_remote(Page* page) {
+  uint32_t count;
+  Block* list = remote::take(page, &count);
+  if (list == nullptr) return 0;
+  EBB_CHECK(count <= page->countdown);
+  if (page->free != nullptr) {
+    Block* last = list;
+    while (last->next != nullptr) last = last->next;
+    last->next = page->free;
+  }
+  page->free = list;
+  page->countdown -= count;
+  return count;
+}
+
+bool page_is_block(const Page* page, const void* p) {
+  size_t offset = static_cast<size_t>(static_cast<const char*>(p) - page->start);
+  return offset % page->block_bytes == 0 && offset / page->block_bytes < page->carved;
+}
+
+bool page_is_valid(const Page* page) {
+  if (page->carved > page->capacity || page->hole_blocks > page->carved) return false;
+  uint32_t free_blocks = 0;
+  for (const Block* block = page->free; block != nullptr; block = block->next) {
+    if (!page_is_block(page, block) || ++free_blocks > page->carved) return false;
+  }
+  return page->countdown + free_blocks + page->hole_blocks == page->carved;
+}
+
+}  // namespace ebb

@@ -1,0 +1,113 @@
+// A page: one or several slices cut into blocks of one size class, and its metadata.
+//
+// The metadata has two cache lines. The first (Slice) is shared: other threads push what they free to
+// `remote`. The second belongs to the page's owner alone, who needs no atomic operation on it:
+//
+//   owner      the thread whose frees are local; kNoOwner for an *ownerless* page
+//   free       blocks that came back to the owner
+//   countdown  blocks that are not on `free`, in a hole or uncarved: those that the program has, those in the
+//              thread heap's list, and those pushed to `remote` but not folded in. Every local free takes one
+//              off, so it reaches zero exactly when the page holds no live block.
+//
+// Whoever has *claimed* an ownerless page (page/remote.h) is its owner in this sense, too.
+//
+// Invariants while owned or claimed (is_valid()):
+//   carved <= capacity;  countdown + length(free) + hole_blocks == carved.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "arena/slice.h"
+#include "base/compiler.h"
+#include "page/size_class.h"
+
+namespace ebb {
+
+class Heap;
+
+// A free block: its first word links it to the next one.
+struct Block {
+  Block* next;
+};
+
+using OwnerId = uintptr_t;
+constexpr OwnerId kNoOwner = 0;      // of pages that nobody owns
+constexpr OwnerId kNobodyHere = 1;   // of threads that own nothing: never equal to a page's owner
+
+enum PageFlag : uint8_t {
+  kFlagZero = 1,     // uncarved memory of the page reads as zero
+  kFlagListed = 2,   // in its heap's list of pages to allocate from (heap/heap.h)
+  kFlagSparse = 4,   // few live blocks: worth punching holes in
+  kFlagMoved = 16,   // kLarge: its memory came from elsewhere by os::move_pages
+  kFlagTailClean = 8,  // OS pages that are wholly uncarved hold no memory
+};
+
+struct Page : Slice {
+  std::atomic<OwnerId> owner;
+  Block* free;
+  uint32_t countdown;
+  uint32_t block_bytes;
+  uint16_t carved;
+  uint16_t capacity;
+  uint16_t hole_blocks;  // blocks that overlap a hole; on no list
+  uint8_t cls;
+  uint8_t flags;
+  Heap* heap;
+  union {
+    uint64_t holes[2];  // a bit for each OS page whose memory was given back
+    struct {
+      size_t usable;  // kLarge: bytes that the program may use
+      size_t offset;  // kLarge: distance of the block from the start of the span
+    } large;
+  };
+  Page* orphan_next;  // a list that a fork child makes of pages that were claimed by threads that are gone
+
+  bool has_blocks() const { return free != nullptr || hole_blocks != 0 || carved < capacity; }
+};
+static_assert(sizeof(Page) == kPageStride, "metadata of a slice");
+static_assert(sizeof(Slice) == kCacheLine, "the owner's part is a cache line of its own");
+
+inline Page* as_page(Slice* slice) { return static_cast<Page*>(slice); }
+
+// The first slice of the page that `slice` belongs to.
+inline Page* page_head(Slice* slice) {
+  return as_page(slice->kind == SliceKind::kPageInterior ? slice_before(slice, slice->back) : slice);
+}
+
+// Makes a fresh span into a page of class `cls`; the caller is its owner.
+Page* page_make(Slice* span, size_t cls, Heap* heap, bool zero);
+
+// Ends the page; its span may then be given back to its arena.
+void page_unmake(Page* page);
+
+// Cuts up to `blocks` more blocks and puts them in front of `free`; carved < capacity must hold.
+void page_carve(Page* page, uint32_t blocks);
+
+// Moves what other threads freed to `free`. Returns the number of blocks.
+uint32_t page_fold_remote(Page* page);
+
+// Puts a list of blocks that were counted as handed out back to `free`.
+void page_put_list(Page* page, Block* list);
+
+// Fills one hole: its blocks go to `free`. hole_blocks != 0 must hold.
+void page_fill_hole(Page* page);
+
+// Gives the OS pages that hold no live block back. Returns the bytes given back. The caller has claimed the page.
+size_t page_punch_holes(Page* page);
+
+// Hands the whole of `free` out.
+inline Block* page_take_list(Page* page) {
+  Block* list = page->free;
+  page->free = nullptr;
+  page->countdown = static_cast<uint32_t>(page->carved - page->hole_blocks);
+  return list;
+}
+
+// True when `p` is the start of a carved block of the page.
+bool page_is_block(const Page* page, const void* p);
+
+bool page_is_valid(const Page* page);
+
+}  // namespace ebb

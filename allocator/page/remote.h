@@ -1,0 +1,101 @@
+// Frees by threads that do not own the page: one atomic word a page.
+//
+//   bits  0..19  head of the list of freed blocks: 1 + (offset in the page) / kBlockAlign; 0 for none
+//   bits 20..35  number of blocks in the list
+//   bits 36..51  ownerless pages: pushes until somebody must look at the page
+//   bit  52      ownerless
+//
+//            push: count + 1                          push: count + 1, remaining - 1
+//              ┌──┐                                        ┌──┐
+//              │  ▼              release()                 │  ▼
+//            OWNED ───────────────────────────────▶ OWNERLESS(remaining)
+//              ▲  ▲                                        │  │
+//              │  └──────── try_claim() ───────────────────┘  │
+//              └─────────── push that makes remaining 0 ──────┘   the pusher has claimed the page
+//
+// Invariants:
+//  1. A page is OWNED by exactly one: the thread in `owner`, or whoever claimed it and has not released it.
+//  2. A pushed block stays in the list until the page's owner takes the list; nobody else ever does.
+//  3. On an ownerless page `remaining` is at least 1 and at most the number of live blocks. So the free that
+//     empties the page, at the latest, claims it: no page is ever empty, ownerless and unseen.
+// A successful push or release has release order, taking or claiming has acquire order: the owner's plain
+// fields travel along.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/check.h"
+#include "base/test_point.h"
+#include "page/page.h"
+
+namespace ebb::remote {
+
+constexpr uint64_t kHeadMask = (uint64_t{1} << 20) - 1;
+constexpr unsigned kCountShift = 20, kRemainingShift = 36;
+constexpr uint64_t kFieldMask = 0xFFFF;
+constexpr uint64_t kOneBlock = uint64_t{1} << kCountShift;
+constexpr uint64_t kOnePush = uint64_t{1} << kRemainingShift;
+constexpr uint64_t kOwnerless = uint64_t{1} << 52;
+// Owned: `remaining` starts here and never gets to 0, as a page has at most 4096 blocks.
+constexpr uint64_t kOwned = kFieldMask << kRemainingShift;
+
+inline uint32_t count_of(uint64_t word) { return static_cast<uint32_t>((word >> kCountShift) & kFieldMask); }
+
+inline Block* head_of(const Page* page, uint64_t word) {
+  uint64_t head = word & kHeadMask;
+  return head == 0 ? nullptr : reinterpret_cast<Block*>(page->start + (head - 1) * kBlockAlign);
+}
+
+// Pushes a freed block. True: the page was ownerless and this push has claimed it.
+EBB_INLINE bool push(Page* page, Block* block) {
+  uint64_t head = static_cast<uint64_t>(reinterpret_cast<char*>(block) - page->start) / kBlockAlign + 1;
+  uint64_t word = page->remote.load(std::memory_order_relaxed);
+  for (;;) {
+    block->next = head_of(page, word);
+    uint64_t next = (((word & ~kHeadMask) | head) + kOneBlock) - kOnePush;
+    bool claim = (next >> kRemainingShift & kFieldMask) == 0;
+    if (claim) next = (next & ~kOwnerless) | kOwned;
+    EBB_TEST_POINT("remote.push");
+    if (EBB_LIKELY(page->remote.compare_exchange_weak(word, next, std::memory_order_acq_rel,
+                                                      std::memory_order_relaxed))) {
+      return claim;
+    }
+  }
+}
+
+// The owner takes the list; `count` is its length.
+inline Block* take(Page* page, uint32_t* count) {
+  if (count_of(page->remote.load(std::memory_order_relaxed)) == 0) {
+    *count = 0;
+    return nullptr;
+  }
+  uint64_t word = page->remote.exchange(kOwned, std::memory_order_acquire);
+  *count = count_of(word);
+  return head_of(page, word);
+}
+
+// Claims an ownerless page; false when it is owned by now.
+inline bool try_claim(Page* page) {
+  uint64_t word = page->remote.load(std::memory_order_relaxed);
+  while ((word & kOwnerless) != 0) {
+    uint64_t next = (word & (kHeadMask | kFieldMask << kCountShift)) | kOwned;
+    if (page->remote.compare_exchange_weak(word, next, std::memory_order_acquire, std::memory_order_relaxed)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Makes an owned page ownerless; after `remaining` (at least 1) more pushes somebody claims it. False, and
+// nothing has changed, when blocks are waiting to be taken: they might be all that was left.
+inline bool try_release(Page* page, uint32_t remaining) {
+  EBB_ASSERT(remaining >= 1 && remaining <= page->countdown);
+  EBB_ASSERT(page->owner.load(std::memory_order_relaxed) == kNoOwner);
+  uint64_t expected = kOwned;
+  uint64_t next = kOwnerless | uint64_t{remaining} << kRemainingShift;
+  EBB_TEST_POINT("remote.release");
+  return page->remote.compare_exchange_strong(expected, next, std::memory_order_release, std::memory_order_relaxed);
+}
+
+}  // namespace ebb::remote

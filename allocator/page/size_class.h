@@ -1,0 +1,81 @@
+// Size classes: the block sizes that small and medium requests are rounded up to.
+//
+//   16, 32 … 128          in steps of 16
+//   144, 160 … 256, 288 … eight steps a doubling, up to 64 KiB
+//
+// So a block is at most 12.5 % larger than its request from 128 bytes up (tests check every size). Requests
+// above kLargestBlock get a span of slices of their own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/bits.h"
+#include "base/units.h"
+
+namespace ebb {
+
+constexpr size_t kLinearClasses = 8;
+constexpr size_t kLinearMost = kLinearClasses * kBlockAlign;  // 128
+constexpr size_t kStepsPerDoubling = 8;
+constexpr size_t kLargestBlock = 64 * KiB;
+constexpr size_t kClassCount = kLinearClasses + 9 * kStepsPerDoubling;
+static_assert(kLinearMost << 9 == kLargestBlock, "nine doublings lie between the linear classes and the largest");
+
+// Blocks of a class up to this size share a page of one slice, larger ones a page of kMediumSlices, so that
+// every page holds at least eight blocks.
+constexpr size_t kSmallMost = 8 * KiB;
+constexpr uint32_t kMediumSlices = 8;
+
+// The class of a request; size <= kLargestBlock.
+constexpr size_t class_of(size_t size) {
+  if (size <= kLinearMost) return size == 0 ? 0 : (size - 1) / kBlockAlign;
+  unsigned log = floor_log2(size - 1);
+  return kLinearClasses + (log - 7) * kStepsPerDoubling + (((size - 1) >> (log - 3)) & 7);
+}
+
+constexpr size_t class_bytes(size_t cls) {
+  if (cls < kLinearClasses) return (cls + 1) * kBlockAlign;
+  size_t step = cls - kLinearClasses;
+  return (kStepsPerDoubling + step % kStepsPerDoubling + 1) << (step / kStepsPerDoubling + 4);
+}
+
+constexpr uint32_t class_slices(size_t cls) { return class_bytes(cls) <= kSmallMost ? 1 : kMediumSlices; }
+
+// Requests up to this are classified by one table byte in the thread heap; the table has an entry for each
+// multiple of kBlockAlign.
+constexpr size_t kTableMost = 2 * KiB;
+constexpr size_t kTableEntries = kTableMost / kBlockAlign + 1;
+
+struct ClassTable {
+  uint8_t entry[kTableEntries] = {};
+};
+constexpr ClassTable make_class_table() {
+  ClassTable table;
+  for (size_t i = 0; i < kTableEntries; ++i) table.entry[i] = static_cast<uint8_t>(class_of(i * kBlockAlign));
+  return table;
+}
+
+// A page is *sparse* when so few of its blocks are live that a tenth of its OS pages can be expected free;
+// then it is worth giving up, so that those can be returned. With m blocks an OS page and a share u of the
+// blocks live, (1 - u)^m of the OS pages are free, hence u = 1 - 0.1^(1/m). In 1/256, by log2 of m.
+constexpr uint32_t sparse_blocks(size_t block_bytes, size_t os_page_bytes, uint32_t capacity) {
+  constexpr uint16_t kShare256[] = {230, 175, 112, 64, 34, 18, 9, 5, 2, 1, 1, 1, 1};
+  size_t blocks = block_bytes >= os_page_bytes ? 1 : os_page_bytes / block_bytes;
+  uint32_t share = kShare256[min_of<size_t>(floor_log2(blocks), 12)];
+  return capacity * share / 256;
+}
+
+namespace class_proof {
+constexpr bool classes_hold() {
+  for (size_t cls = 0; cls < kClassCount; ++cls) {
+    size_t bytes = class_bytes(cls);
+    if (bytes % kBlockAlign != 0 || class_of(bytes) != cls) return false;
+    if (cls > 0 && class_of(class_bytes(cls - 1) + 1) != cls) return false;
+  }
+  return class_bytes(kClassCount - 1) == kLargestBlock;
+}
+static_assert(classes_hold(), "class_of and class_bytes are each other's inverse");
+}  // namespace class_proof
+
+}  // namespace ebb

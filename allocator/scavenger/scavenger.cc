@@ -1,0 +1,118 @@
+#include "scavenger/scavenger.h"
+
+#include <atomic>
+
+#include "arena/cage.h"
+#include "base/bits.h"
+#include "config/options.h"
+#include "heap/process.h"
+#include "heap/thread.h"
+#include "os/os.h"
+#include "stats/counters.h"
+
+namespace ebb {
+namespace {
+
+enum Mode : int64_t { kOff = 0, kOn = 1, kEager = 2 };
+enum RunState : int { kIdle, kStarting, kRunningThread, kInline };
+
+constinit std::atomic<int> g_run_state{kIdle};
+constinit std::atomic<uint32_t> g_armings{0};  // futex word: counts the calls of on_armed
+constinit uint32_t g_tick_word = 0;            // never changes: what timed sleeps wait for
+constinit std::atomic<uint64_t> g_inline_due_ns{0};
+constinit int g_process_id = 0;
+
+uint64_t tick_ns() {
+  return static_cast<uint64_t>(option(Option::k_purge_delay_ms)) * 1000000u / kPurgeAge;
+}
+
+bool is_eager() { return option(Option::k_scavenger) == kEager || option(Option::k_purge_delay_ms) == 0; }
+
+uint32_t first_threshold() {
+  if (option(Option::k_scavenger) == kOff) return UINT32_MAX;
+  size_t bytes = static_cast<size_t>(option(Option::k_purge_minimum_kib)) * KiB;
+  return max_of<uint32_t>(SliceCount::from_bytes_up(bytes).value, 1);
+}
+
+void run() {
+  g_run_state.store(kRunningThread, std::memory_order_release);
+  // From now on every dirty slice counts: waking a thread costs less than keeping memory.
+  if (option(Option::k_scavenger) != kOff) g_arm_threshold_slices.store(1, std::memory_order_relaxed);
+  for (;;) {
+    uint32_t seen = g_armings.load(std::memory_order_acquire);
+    if (scavenger_pass()) {
+      uint64_t due = os::monotonic_ns() + tick_ns();
+      for (uint64_t now; (now = os::monotonic_ns()) < due;) os::wait(&g_tick_word, 0, due - now);
+      begin_generation();
+    } else {
+      os::wait(reinterpret_cast<const uint32_t*>(&g_armings), seen, UINT64_MAX);
+    }
+  }
+}
+
+// The arenas' hook: inside slow paths, so it only leaves word.
+void on_armed() {
+  g_armings.fetch_add(1, std::memory_order_release);
+  if (g_run_state.load(std::memory_order_acquire) == kRunningThread) {
+    os::wake(reinterpret_cast<const uint32_t*>(&g_armings), 1);
+  } else {
+    g_deferred.store(true, std::memory_order_relaxed);
+  }
+}
+
+// No thread may be had: the slow paths purge, at the scavenger's times.
+void purge_inline() {
+  uint64_t now = os::monotonic_ns();
+  uint64_t due = g_inline_due_ns.load(std::memory_order_relaxed);
+  if (now < due || !g_inline_due_ns.compare_exchange_strong(due, now + tick_ns(), std::memory_order_relaxed)) return;
+  begin_generation();
+  if (!scavenger_pass()) g_deferred.store(false, std::memory_order_relaxed);
+}
+
+// At the end of a slow path, where nothing is held.
+void on_deferred() {
+  int state = g_run_state.load(std::memory_order_acquire);
+  if (state == kInline) return purge_inline();
+  g_deferred.store(false, std::memory_order_relaxed);
+  if (state != kIdle || option(Option::k_scavenger) == kOff) return;
+  // In a vfork child this memory is the parent's: no thread of a process that is about to exec.
+  if (os::process_id() != g_process_id) return;
+  if (!g_run_state.compare_exchange_strong(state, kStarting, std::memory_order_acq_rel)) return;
+  if (!os::start_thread(run)) {
+    g_run_state.store(kInline, std::memory_order_release);
+    g_deferred.store(true, std::memory_order_relaxed);
+  }
+}
+
+// A fork child has no scavenger; the next arming starts one.
+void after_fork_in_child() {
+  g_process_id = os::process_id();
+  g_run_state.store(kIdle, std::memory_order_relaxed);
+  g_deferred.store(false, std::memory_order_relaxed);
+  g_arm_threshold_slices.store(first_threshold(), std::memory_order_relaxed);
+}
+
+}  // namespace
+
+bool scavenger_pass() {
+  bool dirty = false;
+  for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) dirty |= arena->purge_due();
+  return dirty;
+}
+
+void scavenger_connect() {
+  g_process_id = os::process_id();
+  g_arena_armed_hook = on_armed;
+  g_deferred_hook = on_deferred;
+  g_fork_hooks.child = after_fork_in_child;
+  scavenger_reconfigure();
+}
+
+void scavenger_reconfigure() {
+  g_purge_age.store(is_eager() ? 0 : kPurgeAge, std::memory_order_relaxed);
+  bool on = option(Option::k_scavenger) != kOff;
+  bool started = g_run_state.load(std::memory_order_acquire) == kRunningThread;
+  g_arm_threshold_slices.store(on && started ? 1 : first_threshold(), std::memory_order_relaxed);
+}
+
+}  // namespace ebb
