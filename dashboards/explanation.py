@@ -37,7 +37,9 @@ class VerdictRow:
     after: str
     change: str
     figure: str
-    """What is held against the threshold, with its interval."""
+    """What is held against the threshold."""
+    interval: str
+    """Its interval of confidence; empty where the figure is exact."""
     threshold: str
     origin: str
     reason: str
@@ -138,10 +140,7 @@ def _verdict(fields: Mapping[str, Any]) -> VerdictRow:
     both = before is not None and after is not None
     threshold = fields["threshold"]
     limit_unit = threshold["unit"] if threshold else unit
-    figure = "" if fields["figure"] is None else format_value(limit_unit, fields["figure"])
-    if fields["interval"]:
-        low, high = fields["interval"]
-        figure += f" [{format_value(limit_unit, low)} to {format_value(limit_unit, high)}]"
+    interval = [format_value(limit_unit, end) for end in fields["interval"] or ()]
     return VerdictRow(
         name=str(fields.get("label") or fields["workload"]),
         metric=str(fields["metric"]),
@@ -151,7 +150,8 @@ def _verdict(fields: Mapping[str, Any]) -> VerdictRow:
         before="" if before is None else format_value(unit, before),
         after="" if after is None else format_value(unit, after),
         change=format_delta(before, after) if both else "",
-        figure=figure,
+        figure="" if fields["figure"] is None else format_value(limit_unit, fields["figure"]),
+        interval=" to ".join(interval),
         threshold=format_value(threshold["unit"], threshold["value"]) if threshold else "",
         origin=str(threshold["origin"]) if threshold else "",
         reason=str(fields["reason"]),

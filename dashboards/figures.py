@@ -56,6 +56,8 @@ def format_value(unit: str, value: float) -> str:
     whole, slash, per = unit.partition("/")
     if slash:
         return f"{format_value(whole, value)}/{per}"
+    if unit == "%":
+        return f"{_typeset(f'{value:.4g}')} %"
     scale = scale_for(unit, value)
     return f"{significant(value / scale.divisor)} {scale.suffix}".strip()
 
@@ -68,22 +70,25 @@ def significant(value: float, digits: int = 4) -> str:
         return "–"
     places = digits - 1 - math.floor(math.log10(abs(value)))
     if value == int(value) and abs(value) < 10**digits:
-        return str(int(value))
-    if places <= 0:
-        return f"{round(value):,}".replace(",", "\u202f")
-    return f"{value:.{places}f}"
+        return _typeset(str(int(value)))
+    return _typeset(f"{value:,.{max(places, 0)}f}")
 
 
 def tick_text(value: float, step: float) -> str:
     """Return a tick's number with the decimals that tell it from its neighbours, `step` apart."""
     places = next((each for each in range(12) if abs(round(step, each) - step) <= 1e-9 * step), 12)
-    return f"{value:,.{places}f}".replace(",", "\u202f")
+    return _typeset(f"{value:,.{places}f}")
+
+
+def _typeset(number: str) -> str:
+    """Return a number with a real minus sign and with thin spaces between thousands."""
+    return number.replace(",", "\u202f").replace("-", "−")
 
 
 def format_exact(unit: str, value: float) -> str:
     """Return a figure in full, for titles and for tables of raw values."""
-    number = f"{int(value):,}".replace(",", "\u202f") if value == int(value) else repr(value)
-    return f"{number} {unit}".strip()
+    number = f"{int(value):,}" if value == int(value) else repr(value)
+    return f"{_typeset(number)} {unit}".strip()
 
 
 def ratio_step(ratio: float) -> int:
@@ -115,7 +120,7 @@ def format_delta(before: float, after: float) -> str:
         return "new"
     change = 100 * (after - before) / before
     places = 1 if abs(change) >= 10 else 2 if abs(change) >= 0.01 else 4
-    return f"{change:+.{places}f} %".replace("-", "−")
+    return _typeset(f"{change:+.{places}f} %")
 
 
 def format_time(moment: datetime) -> str:

@@ -115,7 +115,7 @@ def test_dashboards_reads_only_results() -> None:
         ("byte", 0, "0 B"), ("byte", 1023, "1023 B"), ("byte", 1536, "1.500 KiB"), ("bytes", 3 << 30, "3 GiB"),
         ("s", 0.25, "250 ms"), ("s", 90, "90 s"), ("s", 3.5e-6, "3.500 µs"), ("ns", 12.34, "12.34 ns"),
         ("ns", 4567.8, "4.568 µs"), ("count", 31_200_000, "31.20 M"), ("instructions", 1234, "1.234 k"),
-        ("count", 7, "7"), ("", -2500, "-2.500 k"), ("page", 12, "12 page"),
+        ("count", 7, "7"), ("", -2500, "−2.500 k"), ("page", 12, "12 page"),
     ],
 )  # fmt: skip
 def test_figures_are_written_in_the_unit_that_reads_best(unit: str, value: float, text: str) -> None:

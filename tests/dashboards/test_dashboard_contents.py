@@ -248,19 +248,24 @@ def test_the_comparison_shows_both_arms_and_their_deltas(site: Path, browser: Br
     assert [row[column]["value"] for column in (3, 4, 6)] == [before, after, control]
     assert row[5]["text"] == f"▼ −{100 * (before - after) / before:.2f} %" and "better" in row[5]["kind"]
     assert len(rows) == 4 * 3
+    cards = browser.evaluate("[...document.querySelectorAll('.pair > .card')].map((each) => each.innerText)")
+    assert [card.split("\n")[0] for card in cards] == [f"Before: ebb {REVISIONS[2][:12]}", "After: ebb tree"]
+    assert all(revision in card for revision, card in zip((REVISIONS[2], REVISIONS[4]), cards))
 
 
 def test_the_comparison_shows_its_verdicts(site: Path, browser: Browser, store: Store) -> None:
     (run,) = store.runs(kind="compare")
     browser.open(site / f"compare-{run.id}.html")
     improved, growing, untold = table_of(browser, "table.verdicts")
-    assert [cell["text"] for cell in improved[:9]] == [
-        "churn", "instructions, callgrind", "✓ improved", "31.79 M", "31.20 M", "−1.87 %", "-1.870 %", "0.05000 %", "1 / 1",
+    assert [cell["text"] for cell in improved[:5]] == [
+        "churn", "instructions\ncallgrind", "✓ improved", "31.79 M → 31.20 M\n−1.87 %, 1 / 1 samples", "−1.87 %",
     ]  # fmt: skip
-    assert VERDICTS[0]["threshold"]["origin"] in improved[9]["text"] and VERDICTS[0]["command"] in improved[9]["text"]
+    assert improved[5]["text"] == f"0.05 %: {VERDICTS[0]['threshold']['origin']}\n{VERDICTS[0]['command']}"
     assert growing[2]["text"] == "✗ growing"
-    assert growing[6]["text"] == "14.65 KiB/round [11.72 KiB/round to 17.97 KiB/round]"
-    assert untold[2]["text"] == "? cannot tell" and VERDICTS[2]["reason"] in untold[9]["text"]
+    assert growing[4]["text"] == "14.65 KiB/round\n11.72 KiB/round to 17.97 KiB/round"
+    assert growing[5]["text"].startswith("4 KiB/round: 0.1 % of the pin a round")
+    assert [untold[2]["text"], untold[3]["text"]] == ["? cannot tell", "–"]
+    assert untold[5]["text"].startswith(VERDICTS[2]["reason"])
     browser.open(site / "compare.html")
     (row,) = table_of(browser, "main table")
     assert (row[2]["text"], row[2]["value"]) == ("1 of 3", 1)
