@@ -26,7 +26,7 @@ class Verbs(click.Group):
     """The group whose commands are the modules of this folder; a module is imported when its verb is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the verbs, sorted. A module whose name is a Python keyword ends in `_`."""
+        """Return the verbs, sorted. A module ends in `_` where the verb alone is Python's own word (`import`, `list`)."""
         names = (module.name for module in pkgutil.iter_modules(__path__))
         return sorted(name.rstrip("_") for name in names if name not in NOT_COMMANDS)
 

@@ -6,6 +6,9 @@ command runs as it does for a user, in milliseconds. It is made once a test proc
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import io
 import os
 import shutil
 import subprocess
@@ -19,9 +22,10 @@ ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = Path(__file__).resolve().parent / "fixtures"
 sys.path.insert(0, str(ROOT))
 
+from harness.build.launcher import launcher_path  # noqa: E402
+from harness.cli import main  # noqa: E402
 from harness.collect.execution import StopRequest  # noqa: E402
 from harness.collect.providers.base import Context as ProviderContext  # noqa: E402
-from harness.build.launcher import launcher_path  # noqa: E402
 from harness.model.allocator import load_allocators  # noqa: E402
 from harness.model.arm import REFERENCE, Arm  # noqa: E402
 from harness.model.layout import Layout  # noqa: E402
@@ -123,8 +127,6 @@ class Bench:
         **fields: object,
     ) -> Job:  # fmt: skip
         """Return a job that runs the fake workload with `arguments`; `fields` change the manifest."""
-        import dataclasses
-
         workload = dataclasses.replace(load_workloads(self.layout)["fake"], **fields)  # type: ignore[arg-type]
         words = tuple(arguments)
         variant = dataclasses.replace(workload.variants[0], quick=words, full=words, counted=words)
@@ -148,7 +150,7 @@ def bench(checkout: Layout, tmp_path: Path) -> Bench:
 
 @dataclass
 class Cli:
-    """Runs `python3 -m harness` in the test's checkout as a user would."""
+    """Runs Tidemark's command line in the test's checkout as a user would."""
 
     layout: Layout
     database: Path
@@ -161,7 +163,18 @@ class Cli:
         }  # fmt: skip
 
     def __call__(self, *words: str, **extra: str) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end."""
+        """Run a command to its end, in this process: what it imports is there already."""
+        output, errors = io.StringIO(), io.StringIO()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(self.layout.root)
+            for name, value in self.environment(**extra).items():
+                patch.setenv(name, value)
+            with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
+                code = main(words)
+        return subprocess.CompletedProcess(words, code, output.getvalue(), errors.getvalue())
+
+    def process(self, *words: str, **extra: str) -> subprocess.CompletedProcess[str]:
+        """Run a command in a process of its own, for what an environment changes at start-up."""
         return subprocess.run(
             [sys.executable, "-m", "harness", *words], env=self.environment(**extra), cwd=self.layout.root,
             capture_output=True, text=True, timeout=120,

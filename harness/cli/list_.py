@@ -15,7 +15,7 @@ from harness.model.allocator import AllocatorConfig
 KINDS = ("workloads", "allocators", "providers", "runs")
 
 
-@click.command()
+@click.command(name="list")
 @click.argument("what", type=click.Choice(KINDS))
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Runs shown, newest first.")
 @json_option
