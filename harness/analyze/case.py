@@ -46,7 +46,9 @@ class Case(ABC):
 class CountCase(Case):
     """Counts or times. `exact` ones are held exactly and fall back to the rule for noisy ones if they do not repeat."""
 
-    def __init__(self, limit: Threshold, unit: str, exact: bool, histories: Histories = (), complete: bool = False) -> None:
+    def __init__(
+        self, limit: Threshold, unit: str, exact: bool, histories: Histories = (), complete: bool = False
+    ) -> None:
         """`complete` takes all five pairs of a noisy figure, for a table that shows intervals."""
         self.limit = limit
         self.unit = unit
@@ -88,8 +90,12 @@ class CountCase(Case):
         noise = noise_of(*self.histories, self.before, self.after)
         if len(self.before) < counts.SAMPLES_MIN and self._acquitted():
             full = judge_noisy(self.before, self.after, noise, self.unit, self.limit)
-            return replace(full, outcome=Outcome.UNCHANGED, figure=_percent(full.before, full.after),
-                           reason=f"decided after {len(self.before)} pairs: five separated pairs are out of reach")
+            return replace(
+                full,
+                outcome=Outcome.UNCHANGED,
+                figure=_percent(full.before, full.after),
+                reason=f"decided after {len(self.before)} pairs: five separated pairs are out of reach",
+            )
         return judge_noisy(self.before, self.after, noise, self.unit, self.limit)
 
     def _exact_verdict(self) -> Verdict:
@@ -102,8 +108,9 @@ class CountCase(Case):
 class MemoryCase(Case):
     """A memory series: five processes an arm, fewer when acquitted early, five more to confirm a conviction."""
 
-    def __init__(self, warmup_rounds: int, limits: MemoryLimits, rounds_min: int = plateau.ROUNDS_MIN,
-                 complete: bool = False) -> None:
+    def __init__(
+        self, warmup_rounds: int, limits: MemoryLimits, rounds_min: int = plateau.ROUNDS_MIN, complete: bool = False
+    ) -> None:
         """`complete` takes all five processes an arm even when the verdict is certain before."""
         self.warmup_rounds = warmup_rounds
         self.limits = limits
@@ -144,7 +151,11 @@ class MemoryCase(Case):
         return min(left, 2) if done in (1, plateau.ARM_PROCESSES) else 1
 
     def verdict(self) -> Verdict:
-        if not self._too_short() and len(self.before) < plateau.ARM_PROCESSES and self._acquitted(self.before, self.after):
+        if (
+            not self._too_short()
+            and len(self.before) < plateau.ARM_PROCESSES
+            and self._acquitted(self.before, self.after)
+        ):
             return plateau.acquitted(self.before, self.after, self.warmup_rounds, self.limits)
         first = self._judged(0)
         if not first.is_regression or len(self.before) == plateau.ARM_PROCESSES:
@@ -155,12 +166,15 @@ class MemoryCase(Case):
         else:
             confirmation = self._judged(plateau.ARM_PROCESSES)
         if not confirmation.is_regression:
-            return replace(confirmation, reason=f"{first.outcome} in the first {plateau.ARM_PROCESSES} processes an arm, "
-                                                f"not confirmed by the next: {confirmation.reason}")
+            return replace(
+                confirmation,
+                reason=f"{first.outcome} in the first {plateau.ARM_PROCESSES} processes an arm, "
+                f"not confirmed by the next: {confirmation.reason}",
+            )
         return replace(first, reason=f"{first.reason}; confirmed by a second set of processes ({confirmation.outcome})")
 
     def _second(self) -> tuple[list[Sequence[float]], list[Sequence[float]]]:
-        return self.before[plateau.ARM_PROCESSES:], self.after[plateau.ARM_PROCESSES:]
+        return self.before[plateau.ARM_PROCESSES :], self.after[plateau.ARM_PROCESSES :]
 
     def _judged(self, start: int) -> Verdict:
         part = slice(start, start + plateau.ARM_PROCESSES)

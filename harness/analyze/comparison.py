@@ -6,24 +6,17 @@ console it is given.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
 from rich.console import Console
 from rich.table import Table
 
 from harness.analyze.control import ControlFinding
-from harness.analyze.docket import Entry
-from harness.analyze.evidence import EXPLANATION_KIND, Explanation
+from harness.analyze.evidence import Explanation
 from harness.analyze.explanation import CountExplanation
 from harness.analyze.reports import figure_text
 from harness.analyze.verdict import Outcome, Verdict, format_quantity
 from harness.model.arm import Arm
-from results.records import Attachment, Measurement
-
-JUDGE = "judge"
-"""The provider of rows that hold verdicts and explanations instead of samples."""
 
 
 @dataclass
@@ -65,13 +58,27 @@ class Comparison:
 
     def _table(self) -> Table:
         table = Table(box=None, pad_edge=False)
-        for title, justify in (("workload", "left"), ("metric", "left"), ("A", "right"), ("B", "right"),
-                               ("B − A", "right"), ("change", "right"), ("per operation", "right"), ("verdict", "left")):
+        for title, justify in (
+            ("workload", "left"),
+            ("metric", "left"),
+            ("A", "right"),
+            ("B", "right"),
+            ("B − A", "right"),
+            ("change", "right"),
+            ("per operation", "right"),
+            ("verdict", "left"),
+        ):
             table.add_column(title, justify=justify)  # type: ignore[arg-type]
         for verdict in self.verdicts:
             style = {True: "red"}.get(verdict.is_regression, "green" if verdict.outcome is Outcome.IMPROVED else "")
-            table.add_row(verdict.name, verdict.metric, *_figures(verdict), self._per_operation(verdict),
-                          _outcome(verdict), style=style)
+            table.add_row(
+                verdict.name,
+                verdict.metric,
+                *_figures(verdict),
+                self._per_operation(verdict),
+                _outcome(verdict),
+                style=style,
+            )
         return table
 
     def _per_operation(self, verdict: Verdict) -> str:
@@ -79,34 +86,16 @@ class Comparison:
         return f"{explanation.profile.delta:+.3f}" if isinstance(explanation, CountExplanation) else ""
 
     def _controls_note(self) -> str:
-        quiet = [finding for finding in self.controls if not finding.sentence and finding.within_run_percent is not None]
+        quiet = [
+            finding for finding in self.controls if not finding.sentence and finding.within_run_percent is not None
+        ]
         if not quiet:
             return ""
         names = ", ".join(sorted({finding.control for finding in quiet}))
         most = max(abs(finding.within_run_percent or 0.0) for finding in quiet)
-        return f"control {names}: unmoved in {len(quiet)} workloads (at most {most:.4f} %), so what moved is the allocator"
-
-
-def judge_rows(entries: Sequence[Entry], comparison: Comparison, run_id: str, first_position: int) -> list[Measurement]:
-    """Return a row a workload that carries its verdicts and explanations into the store, beside the samples."""
-    rows: list[Measurement] = []
-    by_label: dict[str, Entry] = {}
-    for entry in entries:
-        by_label.setdefault(entry.label, entry)
-    for offset, (label, entry) in enumerate(by_label.items()):
-        verdicts = [verdict.as_dict() for verdict in comparison.verdicts if verdict.name == label]
-        attachments = [Attachment("verdicts", json.dumps(verdicts, default=str).encode())]
-        attachments += [
-            Attachment(EXPLANATION_KIND, json.dumps(explanation.as_dict()).encode())
-            for (name, _), explanation in comparison.explanations.items() if name == label
-        ]
-        example = entry.after[-1] if entry.after else None
-        rows.append(Measurement(
-            run_id=run_id, build=comparison.after.build, workload=entry.workload.name, variant=entry.variant.name,
-            profile=example.profile if example else "quick", provider=JUDGE, arm=comparison.after.role, status="ok",
-            position=first_position + offset, command=entry.command, attachments=tuple(attachments),
-        ))  # fmt: skip
-    return rows
+        return (
+            f"control {names}: unmoved in {len(quiet)} workloads (at most {most:.4f} %), so what moved is the allocator"
+        )
 
 
 def _figures(verdict: Verdict) -> tuple[str, str, str, str]:
@@ -116,14 +105,22 @@ def _figures(verdict: Verdict) -> tuple[str, str, str, str]:
     percent = f"{100.0 * gap / abs(verdict.before):+.3f} %" if verdict.before else ""
     exact = f"{gap:+,.0f}" if verdict.unit == "instructions" else format_quantity(gap, verdict.unit, signed=True)
     interval = "" if verdict.interval is None else " " + figure_text(verdict).partition(" [")[2].join(("[", ""))
-    return (format_quantity(verdict.before, verdict.unit).removesuffix(" instructions"),
-            format_quantity(verdict.after, verdict.unit).removesuffix(" instructions"), exact + interval, percent)
+    return (
+        format_quantity(verdict.before, verdict.unit).removesuffix(" instructions"),
+        format_quantity(verdict.after, verdict.unit).removesuffix(" instructions"),
+        exact + interval,
+        percent,
+    )
 
 
 def _outcome(verdict: Verdict) -> str:
     if verdict.outcome in (Outcome.NOT_MEASURED, Outcome.CANNOT_TELL):
         return f"{verdict.outcome}: {verdict.reason}"
-    threshold = "" if verdict.threshold is None else f" (threshold {format_quantity(verdict.threshold.value, verdict.threshold.unit)})"
+    threshold = (
+        ""
+        if verdict.threshold is None
+        else f" (threshold {format_quantity(verdict.threshold.value, verdict.threshold.unit)})"
+    )
     return f"{verdict.outcome}{threshold}"
 
 

@@ -33,29 +33,51 @@ class ControlFinding:
     """Empty when there is nothing to say."""
 
 
-def judge_control(label: str, metric: str, first: Measurement, last: Measurement, stored: Sequence[Measurement],
-                  limit: Threshold) -> ControlFinding:
+def judge_control(
+    label: str, metric: str, first: Measurement, last: Measurement, stored: Sequence[Measurement], limit: Threshold
+) -> ControlFinding:
     """Judge the control's two runs against each other, and against the newest of `stored` of its own build."""
     control = first.build.allocator
     try:
         values = count_of(first, metric), count_of(last, metric)
     except NoFigure:
         reason = first.reason or last.reason or "it has no figure"
-        return ControlFinding(label, control, metric, None, None, None, False,
-                              f"the control {control} could not be measured ({reason}), so nothing tells a change of "
-                              "the workload from a change of the allocator")
+        return ControlFinding(
+            label,
+            control,
+            metric,
+            None,
+            None,
+            None,
+            False,
+            f"the control {control} could not be measured ({reason}), so nothing tells a change of "
+            "the workload from a change of the allocator",
+        )
     within = _percent(values[0], values[1])
     if abs(within) > limit.value:
-        return ControlFinding(label, control, metric, values[1], within, None, True,
-                              f"{control}, which nobody changed, moved by {within:+.3f} % between the begin and the end of "
-                              "this run: the machine moved, not the allocator; run it again on a quiet machine")
-    earlier = [run for run in stored if run.build.key == first.build.key and run.run_id != first.run_id
-               and run.profile == first.profile]
+        return ControlFinding(
+            label,
+            control,
+            metric,
+            values[1],
+            within,
+            None,
+            True,
+            f"{control}, which nobody changed, moved by {within:+.3f} % between the begin and the end of "
+            "this run: the machine moved, not the allocator; run it again on a quiet machine",
+        )
+    earlier = [
+        run
+        for run in stored
+        if run.build.key == first.build.key and run.run_id != first.run_id and run.profile == first.profile
+    ]
     since = _since(earlier, metric, values[1])
     sentence = ""
     if since is not None and abs(since) > limit.value:
-        sentence = (f"{control}'s own count moved by {since:+.3f} % since it was last stored here: the workload changed, "
-                    "not the allocator; stored figures and pins of this workload are out of date")
+        sentence = (
+            f"{control}'s own count moved by {since:+.3f} % since it was last stored here: the workload changed, "
+            "not the allocator; stored figures and pins of this workload are out of date"
+        )
     return ControlFinding(label, control, metric, values[1], within, since, False, sentence)
 
 

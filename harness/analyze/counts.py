@@ -78,25 +78,48 @@ def judge_exact(before: Sequence[float], after: Sequence[float], limit: Threshol
     exact and the verdict is `cannot tell`: the workload belongs under the rule for noisy counts.
     """
     if not before or not after:
-        return unplaced(Outcome.CANNOT_TELL, unit=unit, reason="not enough data: one arm has no count",
-                        samples=(len(before), len(after)))
+        return unplaced(
+            Outcome.CANNOT_TELL,
+            unit=unit,
+            reason="not enough data: one arm has no count",
+            samples=(len(before), len(after)),
+        )
     old, new = median(before), median(after)
     sizes = (len(before), len(after))
     if old == 0:
         outcome = Outcome.UNCHANGED if new == 0 else Outcome.CANNOT_TELL
-        return unplaced(outcome, before=old, after=new, unit=unit, samples=sizes,
-                        reason="" if new == 0 else "the count before is zero, so a change has no percentage")
+        return unplaced(
+            outcome,
+            before=old,
+            after=new,
+            unit=unit,
+            samples=sizes,
+            reason="" if new == 0 else "the count before is zero, so a change has no percentage",
+        )
     for arm in (before, after):
         spread = 100.0 * (max(arm) - min(arm)) / abs(old)
         if spread > limit.value / 10.0:
             return unplaced(
-                Outcome.CANNOT_TELL, before=old, after=new, unit=unit, samples=sizes, threshold=limit,
+                Outcome.CANNOT_TELL,
+                before=old,
+                after=new,
+                unit=unit,
+                samples=sizes,
+                threshold=limit,
                 figure=100.0 * (new - old) / old,
                 reason=f"the repeats of one arm differ by {spread:.4f} %, so this count is not exact; judge it as noisy",
             )
     delta = 100.0 * (new - old) / old
-    return unplaced(_direction(delta, limit.value), before=old, after=new, unit=unit, figure=delta,
-                    threshold=limit, samples=sizes, reason=f"{new - old:+,.0f} {unit}" if new != old else "")
+    return unplaced(
+        _direction(delta, limit.value),
+        before=old,
+        after=new,
+        unit=unit,
+        figure=delta,
+        threshold=limit,
+        samples=sizes,
+        reason=f"{new - old:+,.0f} {unit}" if new != old else "",
+    )
 
 
 def _direction(delta_percent: float, limit_percent: float) -> Outcome:
@@ -107,8 +130,9 @@ def _direction(delta_percent: float, limit_percent: float) -> Outcome:
     return Outcome.UNCHANGED
 
 
-def judge_noisy(before: Sequence[float], after: Sequence[float], noise: Noise, unit: str,
-                limit: Threshold | None = None) -> Verdict:
+def judge_noisy(
+    before: Sequence[float], after: Sequence[float], noise: Noise, unit: str, limit: Threshold | None = None
+) -> Verdict:
     """Judge noisy figures of interleaved runs: moved means beyond T and separated by the rank test.
 
     `limit` is a reviewed threshold from the thresholds file; the larger of it and T holds. Smaller is
@@ -120,22 +144,43 @@ def judge_noisy(before: Sequence[float], after: Sequence[float], noise: Noise, u
         threshold = limit
     if min(sizes) < SAMPLES_MIN:
         least = f"; {sizes[0]} against {sizes[1]} cannot go below p = {smallest_p(*sizes):.3f}" if min(sizes) else ""
-        return unplaced(Outcome.CANNOT_TELL, unit=unit, samples=sizes, threshold=threshold,
-                        before=median(before) if before else None, after=median(after) if after else None,
-                        reason=f"not enough data: {SAMPLES_MIN} runs an arm are needed{least}")
+        return unplaced(
+            Outcome.CANNOT_TELL,
+            unit=unit,
+            samples=sizes,
+            threshold=threshold,
+            before=median(before) if before else None,
+            after=median(after) if after else None,
+            reason=f"not enough data: {SAMPLES_MIN} runs an arm are needed{least}",
+        )
     old, new = median(before), median(after)
     if old == 0:
-        return unplaced(Outcome.CANNOT_TELL if new else Outcome.UNCHANGED, before=old, after=new, unit=unit,
-                        samples=sizes, reason="the median before is zero, so a change has no percentage")
+        return unplaced(
+            Outcome.CANNOT_TELL if new else Outcome.UNCHANGED,
+            before=old,
+            after=new,
+            unit=unit,
+            samples=sizes,
+            reason="the median before is zero, so a change has no percentage",
+        )
     test = mann_whitney(before, after)
     moved = shift(before, after)
     delta = 100.0 * (new - old) / abs(old)
     separated = test.p_two_sided <= P_MAX + 1e-9
     outcome = _direction(delta, threshold.value) if separated else Outcome.UNCHANGED
     reason = f"rank test p = {test.p_two_sided:.4f}" + ("" if separated else f" (needs {P_MAX:.4f})")
-    return unplaced(outcome, before=old, after=new, unit=unit, figure=delta, threshold=threshold,
-                    interval=(100.0 * moved.low / abs(old), 100.0 * moved.high / abs(old)),
-                    p_value=test.p_two_sided, samples=sizes, reason=reason)
+    return unplaced(
+        outcome,
+        before=old,
+        after=new,
+        unit=unit,
+        figure=delta,
+        threshold=threshold,
+        interval=(100.0 * moved.low / abs(old), 100.0 * moved.high / abs(old)),
+        p_value=test.p_two_sided,
+        samples=sizes,
+        reason=reason,
+    )
 
 
 def can_still_regress(before: Sequence[float], after: Sequence[float], planned: int = SAMPLES_MIN) -> bool:

@@ -133,4 +133,7 @@ def _mark(tag: str, one: Side | None, other: Side | None) -> str:
 
 def executed_instructions(rows: Sequence[Row]) -> tuple[float, float]:
     """Return the executed instructions per operation of both sides."""
-    return (sum(row.before.executed for row in rows if row.before), sum(row.after.executed for row in rows if row.after))
+    return (
+        sum(row.before.executed for row in rows if row.before),
+        sum(row.after.executed for row in rows if row.after),
+    )

@@ -40,7 +40,11 @@ def stored_history(store: Store, environment_key: str) -> HistorySource:
 
     def source(workload: Workload, variant: Variant, provider: str, metric: str) -> Histories:
         stored = store.measurements(
-            workload=workload.name, variant=variant.name, provider=provider, status="ok", environment_key=environment_key
+            workload=workload.name,
+            variant=variant.name,
+            provider=provider,
+            status="ok",
+            environment_key=environment_key,
         )
         return histories(stored, metric)
 
@@ -85,9 +89,11 @@ class Entry:
         if broken:
             self.failure = " ".join(dict.fromkeys(f"{run.arm}: {run.reason}" for run in broken))
         elif before.checksum != after.checksum:
-            self.failure = (f"wrong result: {self.label} computed {after.checksum} under {after.arm} but "
-                            f"{before.checksum} under {before.arm}, so their figures are not comparable; "
-                            "repeat it under a debug build.")
+            self.failure = (
+                f"wrong result: {self.label} computed {after.checksum} under {after.arm} but "
+                f"{before.checksum} under {before.arm}, so their figures are not comparable; "
+                "repeat it under a debug build."
+            )
         else:
             self._add(before, after)
 
@@ -100,8 +106,10 @@ class Entry:
             elif isinstance(self.case, CountCase):
                 self.case.add_pair(count_of(before, self.metric), count_of(after, self.metric))
                 if len(self.before) == 1 and self.workload.region == "marked" and not reached_allocator(after):
-                    self.failure = (f"{self.label} never allocates in its region of interest, so its count says nothing "
-                                    "about an allocator: take it out of the gated set or correct it.")
+                    self.failure = (
+                        f"{self.label} never allocates in its region of interest, so its count says nothing "
+                        "about an allocator: take it out of the gated set or correct it."
+                    )
         except NoFigure as error:
             self.failure = str(error)
 
@@ -133,7 +141,9 @@ class Docket:
             pairs = max(entry.case.pairs_certain for entry in entries if entry.needs_pair)
             for repeat in range(done, done + pairs):
                 order = (self.before, self.after) if repeat % 2 == 0 else (self.after, self.before)
-                jobs += [Job(arm, workload, variant, provider, self.profile, repeat, self.next_position()) for arm in order]
+                jobs += [
+                    Job(arm, workload, variant, provider, self.profile, repeat, self.next_position()) for arm in order
+                ]
         return jobs
 
     def next_position(self) -> int:
@@ -160,8 +170,10 @@ class Docket:
         return [entry.verdict() for entry in self.entries]
 
     def _open_keys(self) -> dict[tuple[str, str, str], tuple[Workload, Variant, str]]:
-        order = sorted((entry for entry in self.entries if entry.needs_pair),
-                       key=lambda entry: entry.provider not in EXACT_PROVIDERS)
+        order = sorted(
+            (entry for entry in self.entries if entry.needs_pair),
+            key=lambda entry: entry.provider not in EXACT_PROVIDERS,
+        )
         return {_key(entry): (entry.workload, entry.variant, entry.provider) for entry in order}
 
 
@@ -169,9 +181,17 @@ def _key(entry: Entry) -> tuple[str, str, str]:
     return entry.workload.name, entry.variant.name, entry.provider
 
 
-def fill(docket: Docket, selection: Sequence[tuple[Workload, Variant]], thresholds: Thresholds, *, counter: str,
-         command: Callable[[str], str], history: HistorySource = no_history, complete: bool = False,
-         metrics: Sequence[str] = ("instructions", MEMORY_METRIC)) -> None:
+def fill(
+    docket: Docket,
+    selection: Sequence[tuple[Workload, Variant]],
+    thresholds: Thresholds,
+    *,
+    counter: str,
+    command: Callable[[str], str],
+    history: HistorySource = no_history,
+    complete: bool = False,
+    metrics: Sequence[str] = ("instructions", MEMORY_METRIC),
+) -> None:
     """Put a case on the docket for each judged metric of the selected workloads.
 
     `counter` is the provider of instruction counts here; `command` makes the repeating command from a
@@ -184,13 +204,20 @@ def fill(docket: Docket, selection: Sequence[tuple[Workload, Variant]], threshol
                 continue
             if metric == MEMORY_METRIC:
                 if workload.memory is not None:
-                    case: Case = MemoryCase(workload.memory.warmup_rounds, thresholds.memory(workload.name), complete=complete)
+                    case: Case = MemoryCase(
+                        workload.memory.warmup_rounds, thresholds.memory(workload.name), complete=complete
+                    )
                     docket.add(Entry(workload, variant, metric, "smaps", case, repeat))
                 continue
             provider = counter if metric == "instructions" else "hyperfine"
             exact = provider in EXACT_PROVIDERS and workload.threads == 1
-            case = CountCase(thresholds.limit(metric, workload.name), UNITS.get(metric, metric), exact,
-                             history(workload, variant, provider, metric), complete)
+            case = CountCase(
+                thresholds.limit(metric, workload.name),
+                UNITS.get(metric, metric),
+                exact,
+                history(workload, variant, provider, metric),
+                complete,
+            )
             docket.add(Entry(workload, variant, metric, provider, case, repeat))
 
 
@@ -200,10 +227,14 @@ def unchanged_code(docket: Docket) -> list[Verdict] | None:
     Nothing is measured then: what is instruction for instruction the same cannot have changed.
     """
     paths = docket.before.preload, docket.after.preload
-    if paths[0] is None or paths[1] is None:
+    if docket.before.build.key == docket.after.build.key:
+        reason = (
+            f"both are {docket.before.build.allocator} {docket.before.build.revision[:16]}, so nothing was measured"
+        )
+    elif paths[0] is None or paths[1] is None or code_digest(paths[0]) != code_digest(paths[1]):
         return None
-    digests = code_digest(paths[0]), code_digest(paths[1])
-    if digests[0] != digests[1]:
-        return None
-    reason = f"both builds are the same code (SHA-256 {digests[0][:16]}), so nothing was measured"
-    return [replace(entry.verdict(), outcome=Outcome.UNCHANGED, reason=reason, samples=(0, 0)) for entry in docket.entries]
+    else:
+        reason = "both builds are the same code, instruction for instruction, so nothing was measured"
+    return [
+        replace(entry.verdict(), outcome=Outcome.UNCHANGED, reason=reason, samples=(0, 0)) for entry in docket.entries
+    ]

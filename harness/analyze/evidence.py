@@ -6,7 +6,7 @@ Called by gate, compare and explain. Reads build folders and the measurements' a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from harness.analyze.docket import Entry
@@ -28,7 +28,9 @@ Fetch = Callable[[str, str], bytes | None]
 """From a measurement's id and an attachment's kind to the attachment: the store's own method."""
 
 
-def explain_entry(layout: Layout, entry: Entry, arms: tuple[Arm, Arm], floor_bytes: float = 64 * 1024) -> Explanation | None:
+def explain_entry(
+    layout: Layout, entry: Entry, arms: tuple[Arm, Arm], floor_bytes: float = 64 * 1024
+) -> Explanation | None:
     """Explain one judged case from the measurements it holds; None when it has nothing that could explain it.
 
     `floor_bytes` is the least difference of a memory category worth a word.
@@ -42,8 +44,9 @@ def explain_entry(layout: Layout, entry: Entry, arms: tuple[Arm, Arm], floor_byt
     return explain_pair(layout, entry.label, arms, (entry.before[-1], entry.after[-1]), lambda *_: None)
 
 
-def explain_pair(layout: Layout, label: str, arms: tuple[Arm, Arm], pair: tuple[Measurement, Measurement],
-                 fetch: Fetch) -> CountExplanation:
+def explain_pair(
+    layout: Layout, label: str, arms: tuple[Arm, Arm], pair: tuple[Measurement, Measurement], fetch: Fetch
+) -> CountExplanation:
     """Explain the counts of two measurements; `fetch` finds profiles that the records do not carry."""
     sides = tuple(_side(arm, measurement, fetch) for arm, measurement in zip(arms, pair, strict=True))
     return explain_counts(label, sides[0], sides[1], source_view(layout, arms))
@@ -63,16 +66,21 @@ def _side(arm: Arm, measurement: Measurement, fetch: Fetch) -> Side:
     packed = next((item.data for item in measurement.attachments if item.kind == PROFILE_KIND), None)
     packed = packed if packed is not None else fetch(measurement.id, PROFILE_KIND)
     if packed is None:
-        raise CannotMeasure(f"The measurement of {measurement.workload} under {arm.name} has no callgrind profile: "
-                            "measure it with --provider callgrind.")
+        raise CannotMeasure(
+            f"The measurement of {measurement.workload} under {arm.name} has no callgrind profile: "
+            "measure it with --provider callgrind."
+        )
     if not measurement.operations:
-        raise CannotMeasure(f"{measurement.workload} says nothing of its operations, so its count cannot be explained "
-                            "per operation: let its end event carry them.")
+        raise CannotMeasure(
+            f"{measurement.workload} says nothing of its operations, so its count cannot be explained "
+            "per operation: let its end event carry them."
+        )
     try:
         profile = parse(packed)
     except BrokenProfile as error:
-        raise CannotMeasure(f"The stored profile of {measurement.workload} under {arm.name} is broken ({error}): "
-                            "measure it again.") from error
+        raise CannotMeasure(
+            f"The stored profile of {measurement.workload} under {arm.name} is broken ({error}): " "measure it again."
+        ) from error
     return Side(arm.name, arm.build.revision, profile, measurement.operations, arm.preload)
 
 
@@ -91,7 +99,7 @@ def _namer(root: Path | None) -> Callable[[str], str]:
     prefix = "" if root is None else f"{root}/"
 
     def name(path: str) -> str:
-        return path[len(prefix):] if prefix and path.startswith(prefix) else path
+        return path[len(prefix) :] if prefix and path.startswith(prefix) else path
 
     return name
 
@@ -108,6 +116,6 @@ def _reader(root: Path | None) -> Callable[[str], str | None]:
     return read
 
 
-def sentences_of(explanations: Sequence[Explanation]) -> list[str]:
+def sentences_of(explanations: Iterable[Explanation]) -> list[str]:
     """Return all sentences, each with its workload in front."""
     return [f"{item.workload}: {sentence}" for item in explanations for sentence in item.sentences]

@@ -55,8 +55,11 @@ class Side:
         """Return executions by address within the allocator's object."""
         if self.binary is None:
             return {}
-        return {address: count for (path, address), count in self.profile.addresses.items()
-                if path.rsplit("/", 1)[-1] == self.binary.name}
+        return {
+            address: count
+            for (path, address), count in self.profile.addresses.items()
+            if path.rsplit("/", 1)[-1] == self.binary.name
+        }
 
 
 @dataclass(frozen=True)
@@ -143,15 +146,17 @@ def explain_counts(workload: str, before: Side, after: Side, view: SourceView = 
     )  # fmt: skip
 
 
-def explain_memory(workload: str, before: Sequence[Measurement], after: Sequence[Measurement],
-                   floor_bytes: float) -> MemoryExplanation:
+def explain_memory(
+    workload: str, before: Sequence[Measurement], after: Sequence[Measurement], floor_bytes: float
+) -> MemoryExplanation:
     """Return which memory category differs, from which checkpoint on, and as what shape.
 
     Figures that the workload reports about its allocator (bytes in its statistics) are categories too.
     """
     categories = by_category(memory_by_category(before), memory_by_category(after), floor_bytes)
     sentences = tuple(grouped_sentences(categories)) or (
-        f"no category differs by more than {floor_bytes / (1 << 20):.2f} MiB at any checkpoint",)
+        f"no category differs by more than {floor_bytes / (1 << 20):.2f} MiB at any checkpoint",
+    )
     names = (before[0].arm if before else "", after[0].arm if after else "")
     return MemoryExplanation(workload, *names, tuple(categories), sentences)
 
@@ -196,16 +201,15 @@ def _seen(listings: Sequence[Listing], rows: tuple[Row, ...]) -> bool:
 
 
 def _count_sentences(found: ProfileDifference, source: Sequence[SourceFunctionDifference]) -> list[str]:
-    sentences = [
-        f"{found.delta:+.3f} instructions per operation ({found.total_before:.3f} → {found.total_after:.3f})"
-    ]
+    sentences = [f"{found.delta:+.3f} instructions per operation ({found.total_before:.3f} → {found.total_after:.3f})"]
     sentences += [
         _function_sentence(item) for item in found.functions[:5] if abs(item.delta) >= SENTENCE_MIN_PER_OPERATION
     ]
     written = [item for item in source[:3] if abs(item.delta) >= SENTENCE_MIN_PER_OPERATION]
     if written:
-        sentences.append("with inlining resolved, written in " + ", ".join(
-            f"{item.function} {item.delta:+.3f}" for item in written))
+        sentences.append(
+            "with inlining resolved, written in " + ", ".join(f"{item.function} {item.delta:+.3f}" for item in written)
+        )
     lines = [item for item in found.lines[:3] if abs(item.delta) >= SENTENCE_MIN_PER_OPERATION and item.text]
     sentences += [f"{line_place(item)} {item.delta:+.3f}: {item.text}" for item in lines]
     return sentences

@@ -64,12 +64,16 @@ def _lines(explanation: CountExplanation) -> Table:
     table = _table("source lines", ("line", "left"), ("before", "right"), ("after", "right"), ("difference", "right"),
                    ("text", "left"))  # fmt: skip
     for item in explanation.profile.lines[:LISTED_MAX]:
-        table.add_row(Text(line_place(item)), f"{item.before:.3f}", f"{item.after:.3f}", f"{item.delta:+.3f}", Text(item.text))
+        table.add_row(
+            Text(line_place(item)), f"{item.before:.3f}", f"{item.after:.3f}", f"{item.delta:+.3f}", Text(item.text)
+        )
     return table
 
 
 def _listing(listing: Listing) -> Table:
-    title = f"{listing.function}: {listing.executed_before:.3f} → {listing.executed_after:.3f} instructions per operation"
+    title = (
+        f"{listing.function}: {listing.executed_before:.3f} → {listing.executed_after:.3f} instructions per operation"
+    )
     table = _table(title, ("runs", "right"), ("before", "left"), ("", "left"), ("runs", "right"), ("after", "left"))
     for row in listing.rows:
         style = "" if row.mark == " " else "bold"
@@ -84,7 +88,9 @@ def _side(side: Side | None) -> tuple[str, Text]:
 
 
 def _categories(explanation: MemoryExplanation) -> Table:
-    table = _table("memory by category", ("category", "left"), ("difference", "right"), ("at the end", "right"), ("shape", "left"))
+    table = _table(
+        "memory by category", ("category", "left"), ("difference", "right"), ("at the end", "right"), ("shape", "left")
+    )
     for item in explanation.categories:
         table.add_row(item.metric, f"{item.level / MIB:+.2f} MiB", f"{item.final / MIB:+.2f} MiB", item.shape_words())
     return table

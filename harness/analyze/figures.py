@@ -29,18 +29,25 @@ def count_of(measurement: Measurement, metric: str) -> float:
         return median(runs)
     values = [sample.value for sample in own if sample.checkpoint is None]
     if len(values) != 1:
-        raise NoFigure(f"{measurement.workload} by {measurement.provider} has {len(values)} figures of {metric}, "
-                       "not one: measure it again.")
+        raise NoFigure(
+            f"{measurement.workload} by {measurement.provider} has {len(values)} figures of {metric}, "
+            "not one: measure it again."
+        )
     return values[0]
 
 
 def series_of(measurement: Measurement, metric: str, label: str) -> list[float]:
     """Return the values of `metric` at the checkpoints labelled `label`, in order; NoFigure when there are none."""
-    points = sorted((sample.checkpoint, sample.value) for sample in measurement.samples
-                    if sample.metric == metric and sample.checkpoint is not None and sample.label == label)
+    points = sorted(
+        (sample.checkpoint, sample.value)
+        for sample in measurement.samples
+        if sample.metric == metric and sample.checkpoint is not None and sample.label == label
+    )
     if not points:
-        raise NoFigure(f"{measurement.workload} has no {metric} at checkpoints labelled {label}: "
-                       "correct series_label in its manifest.")
+        raise NoFigure(
+            f"{measurement.workload} has no {metric} at checkpoints labelled {label}: "
+            "correct series_label in its manifest."
+        )
     return [value for _, value in points]
 
 

@@ -46,11 +46,15 @@ class SeriesDifference:
         if self.shape == "step":
             return f"steps by {self.level / MIB:+.2f} MiB at checkpoint {self.begins_at}"
         if self.shape == "ramp":
-            return (f"ramps by {self.per_checkpoint / 1024:+.1f} KiB a checkpoint from checkpoint {self.begins_at} on, "
-                    f"{self.final / MIB:+.2f} MiB at the end")
+            return (
+                f"ramps by {self.per_checkpoint / 1024:+.1f} KiB a checkpoint from checkpoint {self.begins_at} on, "
+                f"{self.final / MIB:+.2f} MiB at the end"
+            )
         if self.shape == "rise":
-            return (f"rises by {self.level / MIB:+.2f} MiB between checkpoints {self.begins_at} and {self.ends_at}, "
-                    "then stays")
+            return (
+                f"rises by {self.level / MIB:+.2f} MiB between checkpoints {self.begins_at} and {self.ends_at}, "
+                "then stays"
+            )
         return f"is {self.level / MIB:+.2f} MiB apart from the first checkpoint on"
 
 
@@ -62,7 +66,9 @@ def median_series(runs: Sequence[Sequence[float]]) -> list[float]:
     return [median([run[index] for run in runs]) for index in range(shortest)]
 
 
-def compare_series(metric: str, before: Sequence[float], after: Sequence[float], floor_bytes: float) -> SeriesDifference:
+def compare_series(
+    metric: str, before: Sequence[float], after: Sequence[float], floor_bytes: float
+) -> SeriesDifference:
     """Classify the difference of two series; below `floor_bytes` throughout it is `same`.
 
     A rise between two checkpoints, level before and after, is fitted by least squares at every pair of
@@ -77,7 +83,9 @@ def compare_series(metric: str, before: Sequence[float], after: Sequence[float],
     level = SeriesDifference(metric, "constant", 0, 0, float(np.median(gap)), 0.0, float(gap[-1]))
     if count < 4 or constant <= count * (floor_bytes / 4.0) ** 2:
         return level
-    fits = {(start, stop): _rise_error(gap, start, stop) for start in range(count - 1) for stop in range(start + 1, count)}
+    fits = {
+        (start, stop): _rise_error(gap, start, stop) for start in range(count - 1) for stop in range(start + 1, count)
+    }
     place = _simplest(fits, count - 1)
     if fits[place] > ADVANTAGE * constant:
         return level
@@ -85,9 +93,9 @@ def compare_series(metric: str, before: Sequence[float], after: Sequence[float],
     if stop == start + 1:
         step = float(np.median(gap[stop:]) - np.median(gap[:stop]))
         return SeriesDifference(metric, "step", stop, stop, step, 0.0, float(gap[-1]))
-    slope = theil_sen(list(gap[start:stop + 1])).per_round
+    slope = theil_sen(list(gap[start : stop + 1])).per_round
     shape: Shape = "ramp" if stop == count - 1 else "rise"
-    risen = float(np.median(gap[stop:]) - np.median(gap[:start + 1]))
+    risen = float(np.median(gap[stop:]) - np.median(gap[: start + 1]))
     return SeriesDifference(metric, shape, start, stop, risen, slope, float(gap[-1]))
 
 
@@ -110,11 +118,15 @@ def _rise_error(gap: np.ndarray, start: int, stop: int) -> float:
     return float(centred @ centred) - (float(climb @ centred) ** 2 / power if power > 0 else 0.0)
 
 
-def by_category(before: Mapping[str, Sequence[Sequence[float]]], after: Mapping[str, Sequence[Sequence[float]]],
-                floor_bytes: float) -> list[SeriesDifference]:
+def by_category(
+    before: Mapping[str, Sequence[Sequence[float]]], after: Mapping[str, Sequence[Sequence[float]]], floor_bytes: float
+) -> list[SeriesDifference]:
     """Compare every metric both arms have, the one that moved most first."""
-    found = [compare_series(metric, median_series(before[metric]), median_series(after[metric]), floor_bytes)
-             for metric in before if metric in after]
+    found = [
+        compare_series(metric, median_series(before[metric]), median_series(after[metric]), floor_bytes)
+        for metric in before
+        if metric in after
+    ]
     return sorted(found, key=lambda item: (item.shape == "same", -abs(item.level), item.metric))
 
 

@@ -59,7 +59,9 @@ PLANTS = (
     Plant("a crash", {"CRASH_AT": 40000}, "rounds", "not measured", r"ended by SIG"),
     Plant("a wrong result", {"WRONG_AT": 40000}, "rounds", "not measured", r"wrong byte"),
     Plant("a hang", {"HANG_AT": 40000}, "rounds", "not measured", r"did not end in its time"),
-    Plant("an allocator that was not loaded", {"NOT_LOADED": 1}, "rounds", "not measured", r"the allocator was not loaded"),
+    Plant(
+        "an allocator that was not loaded", {"NOT_LOADED": 1}, "rounds", "not measured", r"the allocator was not loaded"
+    ),
 )
 """Every planted change of an allocator. A workload that never allocates is planted as a workload, `silent`."""
 

@@ -60,8 +60,9 @@ def level_of(series: Sequence[float]) -> float:
     return median(series[-third:])
 
 
-def judge_two_arms(before: Arm, after: Arm, warmup_rounds: int = 3,
-                   limits: MemoryLimits = MemoryLimits(), rounds_min: int = ROUNDS_MIN) -> Verdict:
+def judge_two_arms(
+    before: Arm, after: Arm, warmup_rounds: int = 3, limits: MemoryLimits = MemoryLimits(), rounds_min: int = ROUNDS_MIN
+) -> Verdict:
     """Judge the memory of a new build against an old one from interleaved fresh processes.
 
     Growing: the slopes after the warm-up win at least 24 of 25 pairs, the median slope rose by more than
@@ -72,13 +73,23 @@ def judge_two_arms(before: Arm, after: Arm, warmup_rounds: int = 3,
     sizes = (len(before), len(after))
     lengths = [len(series) for series in (*before, *after)]
     if min(sizes) < ARM_PROCESSES:
-        return unplaced(Outcome.CANNOT_TELL, unit="bytes", samples=sizes,
-                        reason=f"not enough data: {ARM_PROCESSES} processes an arm are needed")
+        return unplaced(
+            Outcome.CANNOT_TELL,
+            unit="bytes",
+            samples=sizes,
+            reason=f"not enough data: {ARM_PROCESSES} processes an arm are needed",
+        )
     if min(lengths) < rounds_min:
-        return unplaced(Outcome.CANNOT_TELL, unit="bytes", samples=sizes,
-                        reason=f"not enough data: {rounds_min} rounds are needed, the shortest series has {min(lengths)}")
-    slopes = ([slope_of(series, warmup_rounds) for series in before],
-              [slope_of(series, warmup_rounds) for series in after])
+        return unplaced(
+            Outcome.CANNOT_TELL,
+            unit="bytes",
+            samples=sizes,
+            reason=f"not enough data: {rounds_min} rounds are needed, the shortest series has {min(lengths)}",
+        )
+    slopes = (
+        [slope_of(series, warmup_rounds) for series in before],
+        [slope_of(series, warmup_rounds) for series in after],
+    )
     levels = [level_of(series) for series in before], [level_of(series) for series in after]
     growth = _judge_growth(slopes, _late_growth(before, after, warmup_rounds), levels, limits, sizes)
     return growth if growth is not None else _judge_level(levels, limits, sizes)
@@ -94,13 +105,17 @@ def _late_growth(before: Arm, after: Arm, warmup_rounds: int) -> float:
     medians = []
     for arm in (before, after):
         rests = [settled(series, warmup_rounds) for series in arm]
-        medians.append(median([theil_sen(rest[len(rest) // 2:]).per_round for rest in rests]))
+        medians.append(median([theil_sen(rest[len(rest) // 2 :]).per_round for rest in rests]))
     return medians[1] - medians[0]
 
 
-def _judge_growth(slopes: tuple[list[float], list[float]], late_growth: float,
-                  levels: tuple[list[float], list[float]], limits: MemoryLimits,
-                  sizes: tuple[int, int]) -> Verdict | None:
+def _judge_growth(
+    slopes: tuple[list[float], list[float]],
+    late_growth: float,
+    levels: tuple[list[float], list[float]],
+    limits: MemoryLimits,
+    sizes: tuple[int, int],
+) -> Verdict | None:
     old, new = median(slopes[0]), median(slopes[1])
     limit = max(limits.growth_bytes, limits.growth_percent / 100.0 * median(levels[0]))
     u = wins(*slopes)
@@ -108,11 +123,17 @@ def _judge_growth(slopes: tuple[list[float], list[float]], late_growth: float,
         return None
     moved = shift(*slopes)
     return unplaced(
-        Outcome.GROWING, before=old, after=new, unit="bytes/round", figure=new - old,
-        threshold=Threshold(limit, "bytes/round", limits.origin), interval=(moved.low, moved.high),
-        p_value=mann_whitney(*slopes).p_greater, samples=sizes,
+        Outcome.GROWING,
+        before=old,
+        after=new,
+        unit="bytes/round",
+        figure=new - old,
+        threshold=Threshold(limit, "bytes/round", limits.origin),
+        interval=(moved.low, moved.high),
+        p_value=mann_whitney(*slopes).p_greater,
+        samples=sizes,
         reason=f"slopes won {u:g} of {sizes[0] * sizes[1]} pairs ({_needed_wins(*sizes):g} needed), "
-               f"the second half still grows by {late_growth:,.0f} bytes a round",
+        f"the second half still grows by {late_growth:,.0f} bytes a round",
     )
 
 
@@ -125,9 +146,15 @@ def _judge_level(levels: tuple[list[float], list[float]], limits: MemoryLimits, 
     allowed = "; higher, within what the threshold allows" if clear and not higher else ""
     moved = shift(*levels)
     return unplaced(
-        Outcome.HIGHER_PLATEAU if higher else Outcome.PLATEAU, before=old, after=new, unit="bytes",
-        figure=new - old, threshold=Threshold(limit, "bytes", limits.origin), interval=(moved.low, moved.high),
-        p_value=mann_whitney(*levels).p_greater, samples=sizes,
+        Outcome.HIGHER_PLATEAU if higher else Outcome.PLATEAU,
+        before=old,
+        after=new,
+        unit="bytes",
+        figure=new - old,
+        threshold=Threshold(limit, "bytes", limits.origin),
+        interval=(moved.low, moved.high),
+        p_value=mann_whitney(*levels).p_greater,
+        samples=sizes,
         reason=f"levels won {u:g} of {sizes[0] * sizes[1]} pairs ({_needed_wins(*sizes):g} needed){allowed}",
     )
 
@@ -155,10 +182,15 @@ def acquitted(before: Arm, after: Arm, warmup_rounds: int, limits: MemoryLimits 
     levels = [level_of(series) for series in before], [level_of(series) for series in after]
     verdict = _judge_level(levels, limits, (len(before), len(after)))
     return unplaced(
-        Outcome.PLATEAU, before=verdict.before, after=verdict.after, unit="bytes", figure=verdict.figure,
-        threshold=verdict.threshold, samples=verdict.samples,
+        Outcome.PLATEAU,
+        before=verdict.before,
+        after=verdict.after,
+        unit="bytes",
+        figure=verdict.figure,
+        threshold=verdict.threshold,
+        samples=verdict.samples,
         reason=f"decided after {len(before)} against {len(after)} processes: "
-               f"{_needed_wins(ARM_PROCESSES, ARM_PROCESSES):g} of {ARM_PROCESSES ** 2} pairs are out of reach",
+        f"{_needed_wins(ARM_PROCESSES, ARM_PROCESSES):g} of {ARM_PROCESSES ** 2} pairs are out of reach",
     )
 
 
@@ -174,20 +206,37 @@ def judge_one_arm(series: Sequence[float], warmup_rounds: int | None = None) -> 
     dropped = max(2, len(series) // 4) if warmup_rounds is None else warmup_rounds
     rest = settled(series, dropped)
     if len(rest) < 8:
-        return unplaced(Outcome.CANNOT_TELL, unit="bytes", samples=(len(series), 0),
-                        reason=f"not enough data: {len(series)} rounds with {dropped} of warm-up leave {len(rest)}, 8 are needed")
+        return unplaced(
+            Outcome.CANNOT_TELL,
+            unit="bytes",
+            samples=(len(series), 0),
+            reason=f"not enough data: {len(series)} rounds with {dropped} of warm-up leave {len(rest)}, 8 are needed",
+        )
     level = level_of(series)
     floor = max(MIB, 0.02 * level)
     trend = kendall(rest)
     slope = theil_sen(rest, trend.variance_ratio)
     steps = len(rest) - 1
-    second_half = theil_sen(rest[len(rest) // 2:]).per_round
+    second_half = theil_sen(rest[len(rest) // 2 :]).per_round
     threshold = Threshold(floor, "bytes", "rule: max(1 MiB, 2 % of the level) over the judged rounds")
-    common = dict(before=rest[0], after=level, unit="bytes", figure=slope.per_round * steps, threshold=threshold,
-                  interval=(slope.low * steps, slope.high * steps), samples=(len(series), 0))
+    common = dict(
+        before=rest[0],
+        after=level,
+        unit="bytes",
+        figure=slope.per_round * steps,
+        threshold=threshold,
+        interval=(slope.low * steps, slope.high * steps),
+        samples=(len(series), 0),
+    )
     if trend.z > TREND_Z_MIN and slope.per_round * steps > floor and second_half > slope.per_round / 2.0:
-        return unplaced(Outcome.GROWING, reason=f"trend z = {trend.z:.2f} ({TREND_Z_MIN} needed), "
-                        f"second half rises {second_half:,.0f} bytes a round", **common)
+        return unplaced(
+            Outcome.GROWING,
+            reason=f"trend z = {trend.z:.2f} ({TREND_Z_MIN} needed), "
+            f"second half rises {second_half:,.0f} bytes a round",
+            **common,
+        )
     if slope.high * steps < floor:
-        return unplaced(Outcome.PLATEAU, reason=f"even the upper 95 % slope adds {slope.high * steps:,.0f} bytes", **common)
+        return unplaced(
+            Outcome.PLATEAU, reason=f"even the upper 95 % slope adds {slope.high * steps:,.0f} bytes", **common
+        )
     return unplaced(Outcome.CANNOT_TELL, reason=f"trend z = {trend.z:.2f}; more rounds are needed", **common)

@@ -94,9 +94,7 @@ def shift(before: Sequence[float], after: Sequence[float], level: float = 0.95) 
     With so few values that no interval reaches `level`, the widest one is returned with the level it has.
     """
     n, m = len(before), len(after)
-    differences = np.sort(
-        (np.asarray(after, dtype=float)[:, None] - np.asarray(before, dtype=float)[None, :]).ravel()
-    )
+    differences = np.sort((np.asarray(after, dtype=float)[:, None] - np.asarray(before, dtype=float)[None, :]).ravel())
     if comb(n + m, m) <= ENUMERATION_MAX:
         tail = _null_tail(n, m)
         rank = 1

@@ -15,6 +15,7 @@ from harness.analyze.docket import Docket, Entry, fill, stored_history
 from harness.analyze.evidence import explain_entry
 from harness.analyze.planted import Plant, PlantedCheckout
 from harness.analyze.thresholds import load_thresholds
+from harness.analyze.trial import measure
 from harness.analyze.verdict import Outcome, Verdict
 from harness.build.arms import revision_arm
 from harness.collect.session import Session
@@ -59,7 +60,9 @@ class Rehearsal:
         why = self._why(entry, docket)
         verdict = entry.verdict()
         said = re.search(plant.says, "\n".join((verdict.reason, *why)), re.DOTALL) is not None
-        return Trial(plant.name, plant.workload, plant.expected, verdict, why, str(verdict.outcome) == plant.expected and said)
+        return Trial(
+            plant.name, plant.workload, plant.expected, verdict, why, str(verdict.outcome) == plant.expected and said
+        )
 
     def against_itself(self, workloads: Sequence[str], times: int) -> list[Trial]:
         """Judge the clean allocator against itself, `times` verdicts a workload."""
@@ -75,8 +78,7 @@ class Rehearsal:
         docket = Docket(self.clean, after, "quick", self.positions)
         fill(docket, select_workloads(self.workloads, workloads), self.thresholds, counter="callgrind",
              command=lambda _: COMMAND, history=self.history)  # fmt: skip
-        while jobs := docket.wanted():
-            docket.take(jobs, self.session.execute(jobs))
+        measure(docket, self.session)
         return docket
 
     def _why(self, entry: Entry, docket: Docket) -> tuple[str, ...]:

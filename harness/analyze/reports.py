@@ -49,15 +49,27 @@ def markdown(verdicts: Sequence[Verdict], title: str, conclusion: str, reasons: 
     lines = [f"## {title}", "", conclusion, ""]
     for verdict in verdicts:
         if verdict.is_regression or verdict.outcome is Outcome.NOT_MEASURED:
-            lines += [f"- {_MARKS[verdict.outcome]} **{_cell(verdict.name)}** {_cell(verdict.sentence())}",
-                      f"  repeat with `{verdict.command}`"]
+            lines += [
+                f"- {_MARKS[verdict.outcome]} **{_cell(verdict.name)}** {_cell(verdict.sentence())}",
+                f"  repeat with `{verdict.command}`",
+            ]
     lines += [f"- why: {_cell(reason)}" for reason in reasons]
-    lines += ["", "| | workload | metric | verdict | before | after | figure | threshold |",
-              "| --- | --- | --- | --- | ---: | ---: | ---: | --- |"]
+    lines += [
+        "",
+        "| | workload | metric | verdict | before | after | figure | threshold |",
+        "| --- | --- | --- | --- | ---: | ---: | ---: | --- |",
+    ]
     for verdict in verdicts:
-        cells = (_MARKS[verdict.outcome], verdict.name, f"{verdict.metric} ({verdict.provider})", str(verdict.outcome),
-                 _quantity(verdict.before, verdict.unit), _quantity(verdict.after, verdict.unit), figure_text(verdict),
-                 "" if verdict.threshold is None else str(verdict.threshold))
+        cells = (
+            _MARKS[verdict.outcome],
+            verdict.name,
+            f"{verdict.metric} ({verdict.provider})",
+            str(verdict.outcome),
+            _quantity(verdict.before, verdict.unit),
+            _quantity(verdict.after, verdict.unit),
+            figure_text(verdict),
+            "" if verdict.threshold is None else str(verdict.threshold),
+        )
         lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 

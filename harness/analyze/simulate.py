@@ -157,16 +157,25 @@ HISTORY = 20
 def error_rates(trials: int, seed: int = 1) -> list[Rate]:
     """Return the measured rates of all rules over `trials` simulated verdicts a scenario."""
     rates = [_two_arm_rate(name, old, new, truth, trials, seed) for name, old, new, truth in MEMORY_SCENARIOS]
-    rates += [_one_arm_rate(name, source, truth, trials, seed, rounds)
-              for rounds in (15, 20) for name, source, truth in ONE_ARM_SCENARIOS]
+    rates += [
+        _one_arm_rate(name, source, truth, trials, seed, rounds)
+        for rounds in (15, 20)
+        for name, source, truth in ONE_ARM_SCENARIOS
+    ]
     rates += [_count_rate(name, old, new, truth, trials, seed) for name, old, new, truth in COUNT_SCENARIOS]
     return rates
 
 
 def _tally(rule: str, scenario: str, truth: str, outcomes: list[Outcome], guilty: frozenset[Outcome]) -> Rate:
-    return Rate(rule, scenario, truth, len(outcomes), sum(outcome in guilty for outcome in outcomes),
-                sum(outcome is Outcome.CANNOT_TELL for outcome in outcomes),
-                sum(str(outcome) == truth for outcome in outcomes))
+    return Rate(
+        rule,
+        scenario,
+        truth,
+        len(outcomes),
+        sum(outcome in guilty for outcome in outcomes),
+        sum(outcome is Outcome.CANNOT_TELL for outcome in outcomes),
+        sum(str(outcome) == truth for outcome in outcomes),
+    )
 
 
 def _two_arm_rate(name: str, old: MemorySource, new: MemorySource, truth: str, trials: int, seed: int) -> Rate:
@@ -177,8 +186,9 @@ def _two_arm_rate(name: str, old: MemorySource, new: MemorySource, truth: str, t
     return _tally("two arms", name, truth, outcomes, frozenset({Outcome.GROWING, Outcome.HIGHER_PLATEAU}))
 
 
-def _one_arm_rate(name: str, source: Callable[[Generator, int], np.ndarray], truth: str, trials: int,
-                  seed: int, rounds: int) -> Rate:
+def _one_arm_rate(
+    name: str, source: Callable[[Generator, int], np.ndarray], truth: str, trials: int, seed: int, rounds: int
+) -> Rate:
     rng = np.random.default_rng(seed)
     outcomes = [judge_one_arm(list(source(rng, rounds))).outcome for _ in range(trials)]
     return _tally(f"one arm, {rounds} rounds", name, truth, outcomes, frozenset({Outcome.GROWING}))

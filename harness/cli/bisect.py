@@ -34,10 +34,24 @@ METRICS = ("instructions", MEMORY_METRIC)
 @click.command()
 @click.argument("good")
 @click.argument("bad")
-@click.option("--workload", "-w", "workload", required=True, metavar="NAME[:VARIANT]", help="Whose figure became worse.")
+@click.option(
+    "--workload", "-w", "workload", required=True, metavar="NAME[:VARIANT]", help="Whose figure became worse."
+)
 @click.option("--metric", "-m", type=click.Choice(METRICS), default="instructions", show_default=True)
-@click.option("--profile", type=click.Choice(["quick", "full"]), default="quick", show_default=True, help="Size of each execution.")
-@click.option("--allocator", "-a", "allocator", metavar="NAME", help="A git allocator of allocators.toml; default: this repository's.")
+@click.option(
+    "--profile",
+    type=click.Choice(["quick", "full"]),
+    default="quick",
+    show_default=True,
+    help="Size of each execution.",
+)
+@click.option(
+    "--allocator",
+    "-a",
+    "allocator",
+    metavar="NAME",
+    help="A git allocator of allocators.toml; default: this repository's.",
+)
 @json_option
 @pass_context
 def command(context: Context, good: str, bad: str, workload: str, metric: str, profile: Profile,
@@ -73,8 +87,16 @@ def commits_between(context: Context, config: AllocatorConfig, good: str, bad: s
 class CommitJudge:
     """Judges commits against GOOD, from stored measurements as far as there are any. Keeps every verdict."""
 
-    def __init__(self, context: Context, config: AllocatorConfig, session: Session, good: str, workload: str,
-                 metric: str, profile: Profile) -> None:
+    def __init__(
+        self,
+        context: Context,
+        config: AllocatorConfig,
+        session: Session,
+        good: str,
+        workload: str,
+        metric: str,
+        profile: Profile,
+    ) -> None:
         self.layout = context.layout
         self.config = config
         self.session = session
@@ -103,7 +125,9 @@ class CommitJudge:
         fill(docket, self.selection, self.thresholds, counter=instruction_counter(), metrics=(self.metric,),
              command=lambda _: self._command.format(commit[:12]))  # fmt: skip
         if not docket.entries:
-            raise CannotMeasure(f"{self.selection[0][0].name} has no {self.metric} that could be judged: choose another metric.")
+            raise CannotMeasure(
+                f"{self.selection[0][0].name} has no {self.metric} that could be judged: choose another metric."
+            )
         (entry,) = docket.entries
         same = unchanged_code(docket)
         if same is None:
@@ -180,4 +204,6 @@ def _report(context: Context, config: AllocatorConfig, judge: CommitJudge, found
     if found.suspects:
         names = ", ".join(commit[:12] for commit in found.suspects)
         click.echo(f"it may also be one of these, which could not be judged: {names}")
-    click.echo(f"{len(found.judged)} commits judged, {judge.measured} executions measured, {judge.reused} taken from the store")
+    click.echo(
+        f"{len(found.judged)} commits judged, {judge.measured} executions measured, {judge.reused} taken from the store"
+    )

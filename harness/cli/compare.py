@@ -1,28 +1,28 @@
-"""`tidemark compare A B`: two commits' instruction counts and memory, interleaved, with what explains the difference."""
+"""`tidemark compare A B`: instruction counts and memory of two commits, interleaved, and what explains the difference."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import click
 
-from harness.analyze.comparison import Comparison, judge_rows
+from harness.analyze import trial
+from harness.analyze.comparison import Comparison
 from harness.analyze.control import ControlFinding, judge_control, voided
 from harness.analyze.docket import EXACT_PROVIDERS, Docket, Entry, fill, stored_history, unchanged_code
-from harness.analyze.evidence import explain_entry
+from harness.analyze.sides import side
 from harness.analyze.thresholds import MEMORY_METRIC, Thresholds, load_thresholds
 from harness.analyze.verdict import Outcome, Verdict
-from harness.build.arms import reference_arm, revision_arm, tree_arm
+from harness.build.arms import reference_arm
 from harness.build.commands import git
 from harness.build.revision import repository_of
+from harness.cli.gate import counter_option
 from harness.cli.context import Context, command_line, console, json_option, pass_context, print_json
 from harness.collect.environment import read_environment
 from harness.collect.providers import instruction_counter
 from harness.collect.session import Session
 from harness.model.allocator import AllocatorConfig, select_allocators
-from harness.model.arm import TREE, Arm
+from harness.model.arm import Arm
 from harness.model.errors import EXIT_CANNOT_MEASURE, EXIT_FINE, EXIT_REGRESSION, CannotMeasure
 from harness.model.plan import Job
 from harness.model.workload import Profile, Variant, Workload, select_set, select_workloads
@@ -38,59 +38,72 @@ DEFAULT_CONTROL = "glibc"
 @click.argument("a")
 @click.argument("b")
 @click.option("--quick", is_flag=True, help="Small executions.")
-@click.option("--workload", "-w", "workloads", multiple=True, metavar="NAME[:VARIANT]", help="Repeatable; default: the gated set.")
-@click.option("--metric", "-m", "metrics", multiple=True, type=click.Choice(METRICS), help="Repeatable; default: instructions and rss_bytes.")
-@click.option("--allocator", "-a", "allocator", metavar="NAME", help="A git allocator of allocators.toml; default: this repository's.")
+@click.option(
+    "--workload", "-w", "workloads", multiple=True, metavar="NAME[:VARIANT]", help="Repeatable; default: the gated set."
+)
+@click.option(
+    "--metric",
+    "-m",
+    "metrics",
+    multiple=True,
+    type=click.Choice(METRICS),
+    help="Repeatable; default: instructions and rss_bytes.",
+)
+@click.option(
+    "--allocator",
+    "-a",
+    "allocator",
+    metavar="NAME",
+    help="A git allocator of allocators.toml; default: this repository's.",
+)
 @click.option("--control", "controls", multiple=True, metavar="NAME", help="Control arms; default: glibc.")
+@counter_option
 @click.option("--explain/--no-explain", default=True, show_default=True, help="Say where the difference lies.")
 @json_option
 @pass_context
 def command(
     context: Context, a: str, b: str, quick: bool, workloads: tuple[str, ...], metrics: tuple[str, ...],
-    allocator: str | None, controls: tuple[str, ...], explain: bool, as_json: bool,
+    allocator: str | None, controls: tuple[str, ...], counter: str | None, explain: bool, as_json: bool,
 ) -> int:  # fmt: skip
-    """Compare commits A and B of an allocator; `tree` names the working tree.
+    """Compare two builds: A and B are commits, `tree`, allocators of allocators.toml, or NAME@COMMIT.
 
     Counts are compared exactly, memory by the rules of docs/measuring.md. Exit 1 when B regressed against A.
     """
     config = select_allocators(context.allocators(), [allocator])[0] if allocator else context.own_allocator()
     control_configs = _controls(context, controls)
-    before, after = _arm(context, config, a), _arm(context, config, b)
+    before, after = (side(context.layout, context.allocators(), config, text) for text in (a, b))
     known = context.workloads()
     selection = select_workloads(known, workloads) if workloads else select_set(known, "gated")
     thresholds = load_thresholds(context.layout.pin_file.parent / "thresholds.toml")
     profile: Profile = "quick" if quick else "full"
-    positions = itertools.count()
-    docket = Docket(before, after, profile, positions)
-    options = "".join(f" --{name}" for name, on in (("quick", quick),) if on) + (f" --allocator {allocator}" if allocator else "")
+    docket = Docket(before, after, profile)
+    options = (" --quick" if quick else "") + (f" --allocator {allocator}" if allocator else "")
     fill(
-        docket, selection, thresholds, counter=instruction_counter(), metrics=metrics or DEFAULT_METRICS,
+        docket, selection, thresholds, counter=counter or instruction_counter(), metrics=metrics or DEFAULT_METRICS,
         history=stored_history(context.store(), read_environment().key), complete=not quick,
         command=lambda name: f"./tidemark compare {a} {b}{options} --workload {name}",
     )  # fmt: skip
     if not docket.entries:
-        raise CannotMeasure("None of the selected workloads has one of these metrics: choose others with --workload or --metric.")
-    comparison = Comparison(before, after, unchanged_code(docket) or [], notes=_workload_changes(context, config, before, after))
+        raise CannotMeasure(
+            "None of the selected workloads has one of these metrics: choose others with --workload or --metric."
+        )
+    comparison = Comparison(
+        before, after, unchanged_code(docket) or [], notes=_workload_changes(context, config, before, after)
+    )
     if not comparison.verdicts:
         control_arms = [reference_arm(context.layout, control) for control in control_configs]
         with Session(context.layout, context.store(), "compare", command_line(), progress_for()) as session:
             _measure(context, docket, control_arms, session, comparison, thresholds)
             if explain:
-                _explain(context, docket, comparison)
-            for row in judge_rows(docket.entries, comparison, session.run.id, next(positions)):
-                session.store.record(row)
+                explained = trial.explain(docket, comparison.verdicts, session, trial.moved_at_all)
+                comparison.explanations = explained.by_case
+                comparison.notes += explained.missing
+            trial.record_verdicts(docket, comparison.verdicts, comparison.explanations, session)
     if as_json:
         print_json(comparison.as_dict())
     else:
         comparison.print_to(console())
     return _exit_code(comparison.verdicts)
-
-
-def _arm(context: Context, config: AllocatorConfig, revision: str) -> Arm:
-    if revision == TREE and config.repository == "self":
-        return tree_arm(context.layout, config)
-    arm = revision_arm(context.layout, config, revision)
-    return replace(arm, role=arm.build.revision[:12])
 
 
 def _controls(context: Context, names: Sequence[str]) -> list[AllocatorConfig]:
@@ -100,26 +113,33 @@ def _controls(context: Context, names: Sequence[str]) -> list[AllocatorConfig]:
     return [known[DEFAULT_CONTROL]] if DEFAULT_CONTROL in known else []
 
 
-def _measure(context: Context, docket: Docket, control_arms: Sequence[Arm], session: Session, comparison: Comparison,
-             thresholds: Thresholds) -> None:
+def _measure(
+    context: Context,
+    docket: Docket,
+    control_arms: Sequence[Arm],
+    session: Session,
+    comparison: Comparison,
+    thresholds: Thresholds,
+) -> None:
     """Measure until every case is decided, with the controls at the begin and at the end."""
     first = _control_jobs(docket, control_arms)
     jobs = [*first, *docket.wanted()]
     measured = session.execute(jobs)
-    begin = measured[:len(first)]
-    docket.take(jobs[len(first):], measured[len(first):])
-    while jobs := docket.wanted():
-        docket.take(jobs, session.execute(jobs))
+    begin = measured[: len(first)]
+    docket.take(jobs[len(first) :], measured[len(first) :])
+    verdicts = trial.measure(docket, session)
     end = session.execute(_control_jobs(docket, control_arms))
     comparison.controls = _judge_controls(context, docket, begin, end, thresholds)
-    comparison.verdicts = [_beside_controls(verdict, comparison.controls) for verdict in docket.verdicts()]
+    comparison.verdicts = [_beside_controls(verdict, comparison.controls) for verdict in verdicts]
 
 
 def _control_jobs(docket: Docket, control_arms: Sequence[Arm]) -> list[Job]:
     """Return one counting job a workload and control: the counts are what a changed workload shows in at once."""
     jobs = []
     for workload, variant, provider in _counted(docket.entries):
-        jobs += [Job(arm, workload, variant, provider, docket.profile, 0, docket.next_position()) for arm in control_arms]
+        jobs += [
+            Job(arm, workload, variant, provider, docket.profile, 0, docket.next_position()) for arm in control_arms
+        ]
     return jobs
 
 
@@ -131,8 +151,9 @@ def _counted(entries: Sequence[Entry]) -> Iterator[tuple[Workload, Variant, str]
             yield entry.workload, entry.variant, entry.provider
 
 
-def _judge_controls(context: Context, docket: Docket, begin: Sequence[Measurement], end: Sequence[Measurement],
-                    thresholds: Thresholds) -> list[ControlFinding]:
+def _judge_controls(
+    context: Context, docket: Docket, begin: Sequence[Measurement], end: Sequence[Measurement], thresholds: Thresholds
+) -> list[ControlFinding]:
     known = context.workloads()
     key = read_environment().key
     findings = []
@@ -145,7 +166,9 @@ def _judge_controls(context: Context, docket: Docket, begin: Sequence[Measuremen
             allocator=first.build.allocator,
         )  # fmt: skip
         label = workload.label(first.variant)
-        findings.append(judge_control(label, "instructions", first, last, stored, thresholds.limit("instructions", workload.name)))
+        findings.append(
+            judge_control(label, "instructions", first, last, stored, thresholds.limit("instructions", workload.name))
+        )
     return findings
 
 
@@ -154,21 +177,6 @@ def _beside_controls(verdict: Verdict, findings: Sequence[ControlFinding]) -> Ve
         if finding.label == verdict.name and finding.metric == verdict.metric:
             verdict = voided(verdict, finding)
     return verdict
-
-
-def _explain(context: Context, docket: Docket, comparison: Comparison) -> None:
-    """Explain whatever moved: beyond a threshold or, for exact counts, at all."""
-    for entry, verdict in zip(docket.entries, comparison.verdicts, strict=True):
-        exact = entry.provider in EXACT_PROVIDERS and verdict.before != verdict.after
-        if verdict.outcome is Outcome.NOT_MEASURED or not (exact or verdict.is_regression or verdict.outcome is Outcome.IMPROVED):
-            continue
-        try:
-            explanation = explain_entry(context.layout, entry, (docket.before, docket.after))
-        except CannotMeasure as error:
-            comparison.notes.append(f"{entry.label} {entry.metric} has no explanation: {error.sentence}")
-            continue
-        if explanation is not None:
-            comparison.explanations[entry.label, entry.metric] = explanation
 
 
 def _workload_changes(context: Context, config: AllocatorConfig, before: Arm, after: Arm) -> list[str]:

@@ -42,10 +42,23 @@ class Pair:
 @click.command()
 @click.argument("revisions", nargs=-1, metavar="[A B]")
 @click.option("--run", "run_id", metavar="ID", help="A stored run with two arms; default: the newest compare or gate.")
-@click.option("--workload", "-w", "workloads", multiple=True, metavar="NAME[:VARIANT]", help="Repeatable; default: all that were measured.")
-@click.option("--provider", "-p", "providers", multiple=True, type=click.Choice(PROVIDERS), help="Repeatable; default: both.")
-@click.option("--allocator", "-a", "allocator", metavar="NAME", help="With A and B: a git allocator; default: this repository's.")
-@click.option("--listings/--no-listings", default=True, show_default=True, help="Disassemble the fast paths side by side.")
+@click.option(
+    "--workload",
+    "-w",
+    "workloads",
+    multiple=True,
+    metavar="NAME[:VARIANT]",
+    help="Repeatable; default: all that were measured.",
+)
+@click.option(
+    "--provider", "-p", "providers", multiple=True, type=click.Choice(PROVIDERS), help="Repeatable; default: both."
+)
+@click.option(
+    "--allocator", "-a", "allocator", metavar="NAME", help="With A and B: a git allocator; default: this repository's."
+)
+@click.option(
+    "--listings/--no-listings", default=True, show_default=True, help="Disassemble the fast paths side by side."
+)
 @json_option
 @pass_context
 def command(
@@ -65,7 +78,9 @@ def command(
         arms, measurements = _stored(context, run_id)
     pairs = [pair for pair in _pairs(context, measurements, arms, workloads) if pair.provider in wanted]
     if not pairs:
-        raise CannotMeasure("Nothing of that selection was measured on both sides: leave --workload and --provider out.")
+        raise CannotMeasure(
+            "Nothing of that selection was measured on both sides: leave --workload and --provider out."
+        )
     explanations = [_explain(context, pair, arms) for pair in pairs]
     if as_json:
         print_json([{"provider": pair.provider, **item.as_dict()} for pair, item in zip(pairs, explanations)])
@@ -75,8 +90,13 @@ def command(
     return 0
 
 
-def _measure(context: Context, revisions: Sequence[str], workloads: Sequence[str], providers: Sequence[str],
-             allocator: str | None) -> tuple[tuple[Arm, Arm], list[Measurement]]:
+def _measure(
+    context: Context,
+    revisions: Sequence[str],
+    workloads: Sequence[str],
+    providers: Sequence[str],
+    allocator: str | None,
+) -> tuple[tuple[Arm, Arm], list[Measurement]]:
     config = select_allocators(context.allocators(), [allocator])[0] if allocator else context.own_allocator()
     arms = tuple(_arm(context, config, revision) for revision in revisions)
     if arms[0].role == arms[1].role:
@@ -84,8 +104,11 @@ def _measure(context: Context, revisions: Sequence[str], workloads: Sequence[str
     known = context.workloads()
     selection = select_workloads(known, workloads) if workloads else select_set(known, "gated")
     jobs = [
-        job for provider in providers
-        for job in build_plan(arms, [(w, v) for w, v in selection if METRICS[provider] in w.metrics], (provider,), "quick")
+        job
+        for provider in providers
+        for job in build_plan(
+            arms, [(w, v) for w, v in selection if METRICS[provider] in w.metrics], (provider,), "quick"
+        )
     ]
     plan = [replace(job, position=position) for position, job in enumerate(jobs)]
     with Session(context.layout, context.store(), "compare", command_line(), progress_for()) as session:
@@ -103,9 +126,14 @@ def _stored(context: Context, run_id: str | None) -> tuple[tuple[Arm, Arm], list
     store = context.store()
     runs: list[Run] = store.runs(run_id=run_id, limit=1) if run_id else store.runs(kind=EXPLAINED_KINDS, limit=1)
     if not runs:
-        raise CannotMeasure(f"There is no stored run {run_id}: `./tidemark report` lists them." if run_id else
-                            "No comparison is stored yet: run `./tidemark compare A B` first.")
-    measurements = [m for m in store.measurements(run_id=runs[0].id, provider=PROVIDERS, status="ok") if m.arm != REFERENCE]
+        raise CannotMeasure(
+            f"There is no stored run {run_id}: `./tidemark report` lists them."
+            if run_id
+            else "No comparison is stored yet: run `./tidemark compare A B` first."
+        )
+    measurements = [
+        m for m in store.measurements(run_id=runs[0].id, provider=PROVIDERS, status="ok") if m.arm != REFERENCE
+    ]
     builds = {m.arm: m.build for m in measurements}
     if len(builds) < 2:
         raise CannotMeasure(f"Run {runs[0].id[:8]} ({runs[0].kind}) did not measure two arms: name another with --run.")
@@ -115,7 +143,9 @@ def _stored(context: Context, run_id: str | None) -> tuple[tuple[Arm, Arm], list
         build = builds[role]
         config = select_allocators(known, [build.allocator])[0]
         path = Path(build.path)
-        arms.append(Arm(role, config, build, path) if path.is_file() else _rebuilt(context, config, build.revision, role))
+        arms.append(
+            Arm(role, config, build, path) if path.is_file() else _rebuilt(context, config, build.revision, role)
+        )
     # The arm judged against comes first: by name for a gate, by order of measuring for a comparison.
     first, second = sorted(arms, key=lambda arm: arm.role != "pin")
     return (first, second), measurements
@@ -125,8 +155,9 @@ def _rebuilt(context: Context, config: AllocatorConfig, revision: str, role: str
     return revision_arm(context.layout, config, revision, role=role)
 
 
-def _pairs(context: Context, measurements: Sequence[Measurement], arms: tuple[Arm, Arm],
-           workloads: Sequence[str]) -> list[Pair]:
+def _pairs(
+    context: Context, measurements: Sequence[Measurement], arms: tuple[Arm, Arm], workloads: Sequence[str]
+) -> list[Pair]:
     known = context.workloads()
     chosen = {(w.name, v.name) for w, v in select_workloads(known, workloads)} if workloads else None
     by_key: dict[tuple[str, str, str], tuple[list[Measurement], list[Measurement]]] = {}
@@ -138,7 +169,8 @@ def _pairs(context: Context, measurements: Sequence[Measurement], arms: tuple[Ar
                     side.append(m)
     return [
         Pair(known[workload].label(variant), provider, tuple(before), tuple(after))
-        for (workload, variant, provider), (before, after) in by_key.items() if before and after
+        for (workload, variant, provider), (before, after) in by_key.items()
+        if before and after
     ]
 
 

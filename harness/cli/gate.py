@@ -4,41 +4,60 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from harness.analyze import reports
+from harness.analyze import reports, trial
 from harness.analyze.docket import Docket, fill, stored_history, unchanged_code
-from harness.analyze.evidence import explain_entry, sentences_of
+from harness.analyze.evidence import sentences_of
+from harness.analyze.sides import SIDE_HELP, side
 from harness.analyze.thresholds import load_thresholds
 from harness.analyze.verdict import Outcome, Verdict, format_quantity
-from harness.build.arms import pin_arm, revision_arm, tree_arm
 from harness.cli.context import Context, command_line, console, json_option, pass_context
 from harness.collect.environment import read_environment
 from harness.collect.providers import instruction_counter
 from harness.collect.session import Session
 from harness.model.allocator import AllocatorConfig, select_allocators
-from harness.model.arm import TREE, Arm
+from harness.model.arm import PIN, TREE, Arm
 from harness.model.errors import EXIT_CANNOT_MEASURE, EXIT_FINE, EXIT_REGRESSION, CannotMeasure
-from harness.model.layout import Layout
 from harness.model.pin import load_pin
 from harness.model.workload import select_set, select_workloads
 from harness.present.progress import progress_for
 
 GATED_SET = "gated"
+counter_option = click.option(
+    "--counter", type=click.Choice(["callgrind", "perf"]), help="Who counts instructions; default: perf with a PMU."
+)
 
 
 @click.command()
 @click.option("--quick", is_flag=True, help="Small executions: under two minutes on two processors.")
-@click.option("--workload", "-w", "workloads", multiple=True, metavar="NAME[:VARIANT]", help="Repeatable; default: the gated set.")
-@click.option("--allocator", "-a", "allocator", metavar="NAME", help="A git allocator of allocators.toml; default: this repository's.")
-@click.option("--pin", "pin", metavar="REV", help="Judge against this commit instead of results/baselines/pin.toml.")
-@click.option("--revision", "revision", metavar="REV", help="Judge this commit instead of the working tree.")
-@click.option("--inconclusive", type=click.Choice(["pass", "fail"]), default="fail", show_default=True,
-              help="What `cannot tell` means for the exit code: 0, or 2.")
+@click.option(
+    "--workload", "-w", "workloads", multiple=True, metavar="NAME[:VARIANT]", help="Repeatable; default: the gated set."
+)
+@click.option(
+    "--allocator",
+    "-a",
+    "allocator",
+    metavar="NAME",
+    help="A git allocator of allocators.toml; default: this repository's.",
+)
+@click.option(
+    "--pin", "pin", metavar="BUILD", help=f"Judge against this instead of the pin file's commit: {SIDE_HELP}."
+)
+@click.option("--revision", "revision", metavar="BUILD", help="Judge this instead of the working tree.")
+@counter_option
+@click.option(
+    "--inconclusive",
+    type=click.Choice(["pass", "fail"]),
+    default="fail",
+    show_default=True,
+    help="What `cannot tell` means for the exit code: 0, or 2.",
+)
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit XML here.")
 @click.option("--markdown", type=click.Path(dir_okay=False, path_type=Path), help="Append a Markdown summary here.")
 @click.option("--annotations", is_flag=True, help="Print workflow annotations for a CI host.")
@@ -46,7 +65,8 @@ GATED_SET = "gated"
 @pass_context
 def command(
     context: Context, quick: bool, workloads: tuple[str, ...], allocator: str | None, pin: str | None,
-    revision: str | None, inconclusive: str, junit: Path | None, markdown: Path | None, annotations: bool, as_json: bool,
+    revision: str | None, counter: str | None, inconclusive: str, junit: Path | None, markdown: Path | None,
+    annotations: bool, as_json: bool,
 ) -> int:  # fmt: skip
     """Judge the working tree against the pin: exit 0 pass, 1 regression, 2 could not measure."""
     for path in (junit, markdown):
@@ -60,18 +80,21 @@ def command(
     docket = Docket(before, after, "quick" if quick else "full")
     store = context.store()
     fill(
-        docket, selection, thresholds, counter=instruction_counter(), history=stored_history(store, read_environment().key),
-        command=lambda name: _repeat(name, quick, allocator, pin, revision),
+        docket, selection, thresholds, counter=counter or instruction_counter(),
+        history=stored_history(store, read_environment().key), command=lambda name: _repeat(name, quick, allocator, pin, revision),
     )  # fmt: skip
     if not docket.entries:
-        raise CannotMeasure("Nothing of that selection is gated: results/baselines/thresholds.toml has no section for it.")
+        raise CannotMeasure(
+            "Nothing of that selection is gated: results/baselines/thresholds.toml has no section for it."
+        )
     verdicts = unchanged_code(docket)
     reasons: list[str] = []
     if verdicts is None:
         with Session(context.layout, store, "gate", command_line(), progress_for()) as session:
-            run_docket(docket, session)
-        verdicts = docket.verdicts()
-        reasons = _reasons(context.layout, docket)
+            verdicts = trial.measure(docket, session)
+            explained = trial.explain(docket, verdicts, session, trial.regressed)
+            trial.record_verdicts(docket, verdicts, explained.by_case, session)
+        reasons = [*sentences_of(explained.by_case.values()), *explained.missing]
     code = exit_code(verdicts, inconclusive == "fail")
     conclusion = conclude(verdicts, before, after, code)
     if junit is not None:
@@ -91,21 +114,11 @@ def command(
 
 def _arms(context: Context, config: AllocatorConfig, pin: str | None, revision: str | None) -> tuple[Arm, Arm]:
     """Return (pin, judged); CannotMeasure when either cannot be made, since there is then nothing to judge."""
-    layout = context.layout
-    before = pin_arm(layout, config, pin or load_pin(layout.pin_file).commit)
-    if before.missing:
-        raise CannotMeasure(before.missing)
-    if revision is not None:
-        return before, revision_arm(layout, config, revision, role=revision[:12])
-    if config.repository != "self":
-        raise CannotMeasure(f"{config.name} is not built from this checkout: name the commit to judge with --revision.")
-    return before, tree_arm(layout, config)
-
-
-def run_docket(docket: Docket, session: Session) -> None:
-    """Measure until every case is decided."""
-    while jobs := docket.wanted():
-        docket.take(jobs, session.execute(jobs))
+    known = context.allocators()
+    if revision is None and config.repository != "self":
+        raise CannotMeasure(f"{config.name} is not built from this checkout: name what to judge with --revision.")
+    before = side(context.layout, known, config, pin or load_pin(context.layout.pin_file).commit)
+    return replace(before, role=PIN), side(context.layout, known, config, revision or TREE)
 
 
 def exit_code(verdicts: Sequence[Verdict], inconclusive_fails: bool) -> int:
@@ -127,20 +140,6 @@ def conclude(verdicts: Sequence[Verdict], before: Arm, after: Arm, code: int) ->
     judged = f"{after.build.allocator} {after.build.revision[:12]}{' with local changes' if after.build.dirty else ''}"
     return (f"gate {word}: {judged} against the pin {before.build.revision[:12]}, {len(verdicts)} verdicts, "
             f"{regressions} regressions, {open_cases} undecided or not measured")  # fmt: skip
-
-
-def _reasons(layout: Layout, docket: Docket) -> list[str]:
-    """Return what explains the regressions. What cannot be explained stays a regression and says so."""
-    found = []
-    for entry in docket.entries:
-        if entry.verdict().is_regression:
-            try:
-                explanation = explain_entry(layout, entry, (docket.before, docket.after))
-            except CannotMeasure as error:
-                found.append(f"{entry.label}: no explanation. {error.sentence}")
-                continue
-            found += sentences_of([explanation] if explanation is not None else [])
-    return found
 
 
 def print_verdicts(verdicts: Sequence[Verdict], reasons: Sequence[str], conclusion: str, target: Console) -> None:

@@ -38,7 +38,13 @@ DETECTION_PERCENT_MIN = 95.0
 @click.option("--short", is_flag=True, help="Few A/A verdicts: under a minute, for CI.")
 @click.option("--simulate", is_flag=True, help="Only the rules on simulated series: error rates of docs/measuring.md.")
 @click.option("--verdicts", type=click.IntRange(1, 10000), metavar="N", help="A/A verdicts a workload; default 200.")
-@click.option("--trials", type=click.IntRange(10, 100000), default=1000, show_default=True, help="With --simulate: verdicts a scenario.")
+@click.option(
+    "--trials",
+    type=click.IntRange(10, 100000),
+    default=1000,
+    show_default=True,
+    help="With --simulate: verdicts a scenario.",
+)
 @json_option
 @pass_context
 def command(context: Context, short: bool, simulate: bool, verdicts: int | None, trials: int, as_json: bool) -> int:
@@ -49,7 +55,12 @@ def command(context: Context, short: bool, simulate: bool, verdicts: int | None,
     if simulate:
         rates = error_rates(trials)
         if as_json:
-            print_json([{**asdict(r), "convicted_percent": r.convicted_percent, "named_percent": r.named_percent} for r in rates])
+            print_json(
+                [
+                    {**asdict(r), "convicted_percent": r.convicted_percent, "named_percent": r.named_percent}
+                    for r in rates
+                ]
+            )
         else:
             _print_rates(rates, console())
         return EXIT_REGRESSION if broken_promises(rates) else EXIT_FINE
@@ -87,12 +98,18 @@ def broken_promises(rates: Sequence[Rate]) -> list[Rate]:
         if rate.rule.startswith("one arm") or rate.scenario == WARM_UP_BEYOND_WINDOW:
             continue
         quiet = rate.truth in ("plateau", "unchanged")
-        if rate.convicted_percent > FALSE_POSITIVES_PERCENT_MAX if quiet else rate.named_percent < DETECTION_PERCENT_MIN:
+        if (
+            rate.convicted_percent > FALSE_POSITIVES_PERCENT_MAX
+            if quiet
+            else rate.named_percent < DETECTION_PERCENT_MIN
+        ):
             broken.append(rate)
     return broken
 
 
-def _data(planted: Sequence[Trial], against_itself: dict[str, list[Trial]], promises: dict[str, bool]) -> dict[str, object]:
+def _data(
+    planted: Sequence[Trial], against_itself: dict[str, list[Trial]], promises: dict[str, bool]
+) -> dict[str, object]:
     return {
         "planted": [{"name": trial.name, "workload": trial.workload, "expected": trial.expected, "right": trial.right,
                      "why": trial.why, "verdict": trial.verdict.as_dict()} for trial in planted],
@@ -120,8 +137,14 @@ def _print(planted: Sequence[Trial], against_itself: dict[str, list[Trial]], tar
 
 def _print_rates(rates: Sequence[Rate], target: Console) -> None:
     table = Table(box=None, pad_edge=False)
-    for title, justify in (("rule", "left"), ("series", "left"), ("truth", "left"), ("called a regression", "right"),
-                           ("named right", "right"), ("cannot tell", "right")):
+    for title, justify in (
+        ("rule", "left"),
+        ("series", "left"),
+        ("truth", "left"),
+        ("called a regression", "right"),
+        ("named right", "right"),
+        ("cannot tell", "right"),
+    ):
         table.add_column(title, justify=justify)  # type: ignore[arg-type]
     broken = broken_promises(rates)
     for rate in rates:

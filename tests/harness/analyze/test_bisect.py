@@ -14,7 +14,9 @@ def history(checkout: PlantedCheckout) -> tuple[str, list[str]]:
     script = checkout.layout.root / "allocator" / "build.sh"
     commits = []
     for index in range(8):
-        script.write_text("exit 1\n" if index == 3 else (FIXTURE / "allocator" / "build.sh").read_text() + f"# {index}\n")
+        script.write_text(
+            "exit 1\n" if index == 3 else (FIXTURE / "allocator" / "build.sh").read_text() + f"# {index}\n"
+        )
         commits.append(checkout.plant({"FREE_INSTRUCTION": 1} if index >= 5 else {}, f"commit {index}"))
     return good, commits
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import glob
 import json
+from pathlib import Path
+
+import pytest
 
 from harness.analyze.planted import PlantedCheckout
 from results import open_store
@@ -75,6 +79,38 @@ def test_a_moved_line_is_not_a_changed_line(tidemark: Tidemark, checkout: Plante
     answer = tidemark("explain", checkout.clean, moved, "-w", "pairs", "-p", "callgrind", "--json")
     (explanation,) = json.loads(answer.out)
     assert [line["text"] for line in explanation["lines"]] == ['__asm__ volatile("nop");']
+
+
+def test_a_commit_is_unchanged_against_itself_without_measuring(tidemark: Tidemark, checkout: PlantedCheckout) -> None:
+    answer = tidemark("compare", checkout.clean, checkout.clean, "--json")
+    assert answer.code == 0
+    assert {verdict["outcome"] for verdict in json.loads(answer.out)["verdicts"]} == {"unchanged"}
+    assert answer.err == ""
+
+
+def test_two_allocators_of_the_configuration_are_compared(
+    tidemark: Tidemark, checkout: PlantedCheckout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = sorted(glob.glob("/usr/lib/*/libjemalloc.so.2"))
+    assert installed, "libjemalloc2 is in harness/setup/debian-packages.txt: run `sh harness/setup/install`"
+    configuration = tmp_path / "allocators.toml"
+    section = f'\n[allocator.jemalloc]\nkind = "preload"\npaths = ["{installed[0]}"]\n'
+    own = checkout.layout.allocators_file.read_text().replace('"self"', f'"{checkout.layout.root}"')
+    configuration.write_text(own + section)
+    monkeypatch.setenv("TIDEMARK_ALLOCATORS", str(configuration))
+    answer = tidemark(
+        "compare", "jemalloc", f"planted@{checkout.clean}", "--allocator", "planted", "--quick", "-w", "pairs", "--json"
+    )
+    document = json.loads(answer.out)
+    (verdict,) = document["verdicts"]
+    assert (document["a"]["allocator"], document["b"]["allocator"]) == ("jemalloc", "planted")
+    assert verdict["outcome"] in ("regressed", "improved") and verdict["before"] != verdict["after"]
+    changes = {item["change"] for item in document["explanations"][0]["functions"]}
+    assert {"new", "vanished"} <= changes
+    gated = tidemark(
+        "gate", "--quick", "--allocator", "planted", "--pin", "jemalloc", "--revision", checkout.clean, "-w", "pairs"
+    )
+    assert gated.code == (1 if verdict["outcome"] == "regressed" else 0)
 
 
 def test_bad_input_is_one_sentence_and_exit_2(tidemark: Tidemark, checkout: PlantedCheckout) -> None:

@@ -93,7 +93,9 @@ def test_noise_is_relative(history: list[float], scale: float) -> None:
     assert scaled.threshold.value == pytest.approx(plain.threshold.value, rel=1e-6)
 
 
-@given(st.lists(st.floats(90.0, 110.0), min_size=5, max_size=5), st.lists(st.floats(90.0, 110.0), min_size=5, max_size=5))
+@given(
+    st.lists(st.floats(90.0, 110.0), min_size=5, max_size=5), st.lists(st.floats(90.0, 110.0), min_size=5, max_size=5)
+)
 def test_early_acquittal_never_contradicts_the_full_verdict(before: list[float], after: list[float]) -> None:
     noise = Noise(0.0, 0.0, 0.0, 10)
     full = judge_noisy(before, after, noise, "s")

@@ -53,7 +53,9 @@ def test_moved_code_has_the_same_shape() -> None:
     one = Instruction(0x10, "jne 1200 <free+0x20>")
     other = Instruction(0x90, "jne 1340 <free+0x28>")
     assert one.shape == other.shape
-    assert Instruction(0, "mov 0x2ec9(%rip),%rax # 3fe8 <x>").shape == Instruction(0, "mov 0x1f(%rip),%rax # 9 <x>").shape
+    assert (
+        Instruction(0, "mov 0x2ec9(%rip),%rax # 3fe8 <x>").shape == Instruction(0, "mov 0x1f(%rip),%rax # 9 <x>").shape
+    )
     assert Instruction(0, "mov 0x8(%rdi),%rax").shape != Instruction(0, "mov 0x10(%rdi),%rax").shape
 
 

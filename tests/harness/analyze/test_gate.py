@@ -51,11 +51,13 @@ def test_the_same_code_is_unchanged_without_measuring(tidemark: Tidemark, checko
 
 def test_a_crash_is_not_measured_and_keeps_its_row(tidemark: Tidemark, checkout: PlantedCheckout) -> None:
     crash = checkout.plant({"CRASH_AT": 40000}, "a crash")
-    answer = tidemark("gate", "--quick", "--pin", checkout.clean, "--revision", crash, "-w", "rounds", "--inconclusive", "pass")
+    answer = tidemark(
+        "gate", "--quick", "--pin", checkout.clean, "--revision", crash, "-w", "rounds", "--inconclusive", "pass"
+    )
     assert answer.code == 2
     assert "ended by SIGILL" in answer.out
     with open_store() as store:
-        assert [m.status for m in store.measurements(workload="rounds", arm=crash[:12])] == ["failed"]
+        assert [m.status for m in store.measurements(provider="smaps", arm=crash[:12])] == ["failed"]
 
 
 def test_the_working_tree_is_judged_against_the_pin_file(tidemark: Tidemark, checkout: PlantedCheckout) -> None:
@@ -80,7 +82,10 @@ def test_bad_input_is_one_sentence_and_exit_2(tidemark: Tidemark, checkout: Plan
         (["--pin", "nowhere"], "There is no commit nowhere"),
         (["--pin", checkout.clean, "--workload", "nothing"], "There is no workload nothing"),
         (["--allocator", "nobody"], "There is no allocator nobody"),
-        (["--pin", checkout.clean, "--revision", checkout.clean, "--junit", str(tmp_path / "no" / "file")], "There is no folder"),
+        (
+            ["--pin", checkout.clean, "--revision", checkout.clean, "--junit", str(tmp_path / "no" / "file")],
+            "There is no folder",
+        ),
         (["--revision", checkout.clean], "Nothing is pinned"),
         (["--pin", checkout.clean, "--revision", checkout.clean, "-w", "silent", "--inconclusive", "maybe"], "maybe"),
     ):

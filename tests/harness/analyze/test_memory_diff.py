@@ -39,7 +39,9 @@ def test_a_warm_up_is_a_rise_that_ends() -> None:
 
 def test_metrics_that_moved_alike_share_a_sentence() -> None:
     stepped = [50 * MIB] * 8 + [58 * MIB] * 12
-    found = by_category({"a": [BASE], "b": [BASE], "c": [BASE]}, {"a": [stepped], "b": [stepped], "c": [[53 * MIB] * 20]}, MIB)
+    found = by_category(
+        {"a": [BASE], "b": [BASE], "c": [BASE]}, {"a": [stepped], "b": [stepped], "c": [[53 * MIB] * 20]}, MIB
+    )
     assert grouped_sentences(found) == [
         "a, b: steps by +8.00 MiB at checkpoint 8",
         "c: is +3.00 MiB apart from the first checkpoint on",

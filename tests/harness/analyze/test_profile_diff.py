@@ -16,7 +16,9 @@ def recorded(name: str, folder: str = "/build/a") -> Recorded:
     return Recorded(f"{folder}/libtest.so", f"{folder}/heap.cc", name)
 
 
-def profile(costs: dict[str, int], calls: dict[tuple[str, str], int] | None = None, folder: str = "/build/a") -> Profile:
+def profile(
+    costs: dict[str, int], calls: dict[tuple[str, str], int] | None = None, folder: str = "/build/a"
+) -> Profile:
     made = Profile()
     for index, (name, cost) in enumerate(costs.items(), start=1):
         function = recorded(name, folder)
@@ -30,7 +32,9 @@ def profile(costs: dict[str, int], calls: dict[tuple[str, str], int] | None = No
 
 def test_one_instruction_more_in_free_is_a_dearer_free() -> None:
     calls = {("main", "free"): 1000}
-    found = difference(profile({"free": 18_000, "main": 5000}, calls), profile({"free": 19_000, "main": 5000}, calls), (1000, 1000))
+    found = difference(
+        profile({"free": 18_000, "main": 5000}, calls), profile({"free": 19_000, "main": 5000}, calls), (1000, 1000)
+    )
     assert found.delta == pytest.approx(1.0)
     (free,) = found.functions
     assert free.function == Function("libtest.so", "free")

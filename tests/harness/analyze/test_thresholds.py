@@ -10,7 +10,9 @@ from harness.analyze.thresholds import load_thresholds
 from harness.model.errors import CannotMeasure
 
 OWN = Path(__file__).resolve().parents[3] / "results" / "baselines" / "thresholds.toml"
-COUNT = '[[threshold]]\nmetric = "instructions"\nworkload = "{workload}"\nlimit_percent = {limit}\nreason = "{reason}"\n'
+COUNT = (
+    '[[threshold]]\nmetric = "instructions"\nworkload = "{workload}"\nlimit_percent = {limit}\nreason = "{reason}"\n'
+)
 
 
 def written(folder: Path, text: str) -> Path:
@@ -47,8 +49,14 @@ def test_the_last_matching_section_holds(tmp_path: Path) -> None:
         (COUNT.format(workload="*", limit=-1, reason="a reason of enough words"), "at least 0"),
         (COUNT.format(workload="*", limit='"x"', reason="a reason of enough words"), "must be a number"),
         (COUNT.format(workload="", limit=1, reason="a reason of enough words"), "metric and workload"),
-        (COUNT.format(workload="*", limit=1, reason="a reason of enough words") + "percent = 3\n", "unknown key percent"),
-        ('[[threshold]]\nmetric = "rss_bytes"\nworkload = "*"\nreason = "a reason of enough words"\n', "no key growth_bytes"),
+        (
+            COUNT.format(workload="*", limit=1, reason="a reason of enough words") + "percent = 3\n",
+            "unknown key percent",
+        ),
+        (
+            '[[threshold]]\nmetric = "rss_bytes"\nworkload = "*"\nreason = "a reason of enough words"\n',
+            "no key growth_bytes",
+        ),
     ],
 )
 def test_each_mistake_is_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
