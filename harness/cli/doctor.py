@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Any
 
 import click
 from rich.table import Table
@@ -27,7 +28,8 @@ def command(context: Context, as_json: bool) -> int:
     environment = read_environment()
     code = EXIT_CANNOT_MEASURE if any(finding.level == "bad" for finding in found) else EXIT_FINE
     if as_json:
-        print_json({"environment": {**asdict(environment), "key": environment.key}, "findings": [asdict(f) for f in found]})
+        described: dict[str, Any] = {**asdict(environment), "key": environment.key}
+        print_json({"environment": described, "findings": [asdict(f) for f in found]})
         return code
     out = console()
     out.print(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
-from typing import Any, Iterable
+from typing import Any, Callable, Iterable
 
 PROTOCOL = 1
 _CHECKSUM = re.compile(r"[0-9a-fA-F]{16}\Z")
@@ -129,4 +129,4 @@ def _metrics(fields: dict[str, Any]) -> dict[str, float]:
     return {str(name): float(value) for name, value in (fields.get("metrics") or {}).items()}
 
 
-_PARSERS = {"start": _start, "checkpoint": _checkpoint, "end": _end}
+_PARSERS: dict[str, Callable[[dict[str, Any]], Event]] = {"start": _start, "checkpoint": _checkpoint, "end": _end}

@@ -137,7 +137,7 @@ class _Server:
         report_read, report_write = pipe_with_long_names()
         self.report_fd = report_read
         closing = [report_write]
-        variables = dict(added)
+        variables, nothing = dict(added), dict[str, str]()
         if checkpoints:
             self.events_fd, events_write = pipe_with_long_names()
             go_read, self.go_fd = pipe_with_long_names()
@@ -148,7 +148,7 @@ class _Server:
         try:
             with self.stdout.open("wb") as out, self.stderr.open("wb") as err:
                 self.process = subprocess.Popen(
-                    argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd="/", env={},
+                    argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd="/", env=nothing,
                     pass_fds=[*passed, *closing], start_new_session=True,
                 )  # fmt: skip
         finally:

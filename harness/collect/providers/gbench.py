@@ -49,7 +49,7 @@ class GbenchProvider:
         """Run the benchmark program and read its JSON."""
         export = context.scratch / "gbench.json"
         launch = prepare(job, context.layout, context.launcher, counting=False)
-        options = (
+        options: tuple[str, ...] = (
             f"--benchmark_out={export}", "--benchmark_out_format=json",
             f"--benchmark_repetitions={REPETITIONS[job.profile]}", f"--benchmark_min_time={MIN_TIME_S[job.profile]}",
         )  # fmt: skip

@@ -173,7 +173,7 @@ def _run(
 ) -> tuple[Execution, bool]:
     """Run under perf stat and say whether the region of interest was opened."""
     perf = shutil.which("perf") or "perf"
-    tool = (perf, "stat", "-j", "-o", str(output), "-e", ",".join(events))
+    tool: tuple[str, ...] = (perf, "stat", "-j", "-o", str(output), "-e", ",".join(events))
     if not marked:
         return execute(launch.wrapped((*tool, "--"), inner=True), context.scratch, context.stop), True
     relay = ControlRelay(context.scratch)
