@@ -79,7 +79,7 @@ class Comparison:
 
 
 def comparisons(store: Store, limit: int) -> list[Comparison]:
-    """Return the newest runs that compare, at most `limit`; those that were given up before they measured are left out."""
+    """Return the newest runs that compare, at most `limit`; what was given up before it measured is left out."""
     return [each for each in (comparison(store, run) for run in store.runs(kind=KINDS, limit=limit)) if each.before]
 
 

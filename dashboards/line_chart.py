@@ -138,10 +138,13 @@ def _axes(chart: LineChart, frame: _Frame, y_ticks: Sequence[float], scale: Scal
     for tick in y_ticks:
         y = frame.y(tick * scale.divisor)
         parts.append(f'<line x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(f'<text class="tick-y" x="{_LEFT - 8}" y="{y + 4:.1f}">{tick_text(tick, y_ticks[1] - y_ticks[0])}</text>')
+        parts.append(
+            f'<text class="tick-y" x="{_LEFT - 8}" y="{y + 4:.1f}">{tick_text(tick, y_ticks[1] - y_ticks[0])}</text>'
+        )
     parts.append(f'<text class="unit" x="{_LEFT - 8}" y="{_TOP - 14}">{escape(scale.suffix)}</text>')
     for place, text in chart.x_ticks or _round_x_ticks(frame):
-        parts.append(f'<text class="tick-x" x="{frame.x(place):.1f}" y="{HEIGHT - _BOTTOM + 17}">{escape(text)}</text>')
+        x, y = frame.x(place), HEIGHT - _BOTTOM + 17
+        parts.append(f'<text class="tick-x" x="{x:.1f}" y="{y}">{escape(text)}</text>')
     middle = (_LEFT + WIDTH - _RIGHT) / 2
     parts.append(f'<text class="axis" x="{middle:.0f}" y="{HEIGHT - 8}">{escape(chart.x_label)}</text></g>')
     return parts

@@ -100,7 +100,8 @@ def shown_cell(cell: Cell | None, best: float | None) -> MatrixCell:
     ratio = None if best is None else value / best if best else 1.0 if value == best else math.inf
     details = [f"{format_exact(cell.unit, value)}, median of {len(cell.values)}"]
     if len(cell.values) > 1:
-        details.append(f"from {format_value(cell.unit, min(cell.values))} to {format_value(cell.unit, max(cell.values))}")
+        low, high = (format_value(cell.unit, end) for end in (min(cell.values), max(cell.values)))
+        details.append(f"from {low} to {high}")
     if cell.broken:
         details.append(f"{len(cell.broken)} more failed: {cell.broken[0].reason}")
     return MatrixCell(

@@ -58,7 +58,7 @@ def _curves(case: Case, by_arm: dict[tuple[str, str], list[Measurement]], arms: 
     chart = LineChart(
         slug=f"memory-{case[0]}-{case[1]}",
         title=f"Resident memory of {label(case)}",
-        description=f"One line for each of {len(present)} builds over {len(rows)} checkpoints; the table below has the figures.",
+        description=f"{len(present)} builds over {len(rows)} checkpoints; the table below has the figures.",
         x_label="checkpoint",
         unit="bytes",
         lines=lines,
@@ -72,7 +72,11 @@ def _live_line(by_arm: dict[tuple[str, str], list[Measurement]]) -> tuple[Line, 
         series = _series(measurements[0], LIVE)
         if any(sample.value > 0 for _, sample in series):
             points = tuple(
-                Point(checkpoint, sample.value, f"live, {_name(checkpoint, sample)}: {format_value('bytes', sample.value)}")
+                Point(
+                    checkpoint,
+                    sample.value,
+                    f"live, {_name(checkpoint, sample)}: {format_value('bytes', sample.value)}",
+                )
                 for checkpoint, sample in series
             )
             return (Line("live bytes", LIVE_STYLE, points),)
@@ -123,9 +127,7 @@ def _lazy_notes(arms: Sequence[Arm], by_arm: dict[tuple[str, str], list[Measurem
     """Say where MADV_FREE makes a figure look larger than what the kernel would have to keep."""
     notes = []
     for arm in arms:
-        largest = max(
-            (sample.value for each in by_arm[arm.key] for _, sample in _series(each, LAZY)), default=0.0
-        )
+        largest = max((sample.value for each in by_arm[arm.key] for _, sample in _series(each, LAZY)), default=0.0)
         if largest > 0:
             notes.append(
                 f"{arm.name}: up to {format_value('bytes', largest)} of its figure are pages it gave up by MADV_FREE, "

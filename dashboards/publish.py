@@ -30,7 +30,7 @@ def publish(pages: Mapping[str, str], out_dir: Path) -> Path:
     if out_dir.exists() and not out_dir.is_dir():
         raise DashboardError(f"{out_dir} is a file; name a folder for the dashboard.")
     if out_dir.is_dir() and any(out_dir.iterdir()) and not (out_dir / MARKER).exists():
-        raise DashboardError(f"The folder {out_dir} holds other files; name an empty or a new folder for the dashboard.")
+        raise DashboardError(f"The folder {out_dir} holds other files; name an empty or a new one for the dashboard.")
     try:
         out_dir.parent.mkdir(parents=True, exist_ok=True)
         staging = Path(tempfile.mkdtemp(prefix=f".{out_dir.name}.", dir=out_dir.parent))

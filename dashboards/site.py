@@ -98,7 +98,9 @@ def render_pages(store: Store, shown: Shown) -> dict[str, str]:
         return templates.get_template(template).render(**shared, **context)
 
     site = {
-        "index.html": page("index.html", here="index", matrices=matrices(cells, shown.arms), runs=store.runs(limit=RUNS_LISTED)),
+        "index.html": page(
+            "index.html", here="index", matrices=matrices(cells, shown.arms), runs=store.runs(limit=RUNS_LISTED)
+        ),
         "memory.html": page("memory.html", here="memory", curves=curves),
         "timeline.html": page("timeline.html", here="timeline", timelines=timelines(store)),
         "compare.html": page("compare.html", here="compare", comparisons=compared),
@@ -107,10 +109,10 @@ def render_pages(store: Store, shown: Shown) -> dict[str, str]:
             facts=asdict(shown.run.environment) if shown.run else {},
         ),
     }  # fmt: skip
-    for each in compared:
-        site[f"compare-{each.run.id}.html"] = page("comparison.html", here="compare", comparison=each)
-    for each in pages:
-        site[each.file] = page("workload.html", here="workload", page=each)
+    for comparison in compared:
+        site[f"compare-{comparison.run.id}.html"] = page("comparison.html", here="compare", comparison=comparison)
+    for workload in pages:
+        site[workload.file] = page("workload.html", here="workload", page=workload)
     return site
 
 

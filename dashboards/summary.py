@@ -107,7 +107,8 @@ def scalars(measurement: Measurement) -> Mapping[str, tuple[str, list[float]]]:
     for sample in measurement.samples:
         if sample.detail is None and is_whole(sample):
             found.setdefault(sample.metric, (sample.unit, []))[1].append(sample.value)
-    series = [sample for sample in measurement.samples if sample.metric in (RESIDENT, ROUND_PEAK) and not is_whole(sample)]
+    resident = [sample for sample in measurement.samples if sample.metric in (RESIDENT, ROUND_PEAK)]
+    series = [sample for sample in resident if not is_whole(sample)]
     if series and PEAK not in found:
         found[PEAK] = (series[0].unit, [max(sample.value for sample in series)])
     ends = [sample for sample in series if sample.metric == RESIDENT]

@@ -117,8 +117,11 @@ def _chart(group_key: Hashable, group: pd.DataFrame, commits: tuple[Commit, ...]
         unit=unit,
         lines=(Line(str(group.allocator.iloc[0]), 0, tuple(points), emphasized=True),),
         x_ticks=_commit_ticks(points, commits),
-        marks=tuple((place, f"pin {commit.name}") for place, commit in enumerate(commits)
-                    if commit.is_pin and any(point.x == place for point in points)),
+        marks=tuple(
+            (place, f"pin {commit.name}")
+            for place, commit in enumerate(commits)
+            if commit.is_pin and any(point.x == place for point in points)
+        ),
         from_zero=False,
         is_continuous=False,
     )
@@ -128,7 +131,8 @@ def _chart(group_key: Hashable, group: pd.DataFrame, commits: tuple[Commit, ...]
 def _point(name: str, place: int, values: Any, unit: str) -> Point:
     middle, several = float(values.median()), len(values) > 1
     title = f"{name}: {format_value(unit, middle)}" + (f" (median of {len(values)})" if several else "")
-    return Point(place, middle, title, float(values.min()) if several else None, float(values.max()) if several else None)
+    low, high = (float(values.min()), float(values.max())) if several else (None, None)
+    return Point(place, middle, title, low, high)
 
 
 def _commit_ticks(points: list[Point], commits: tuple[Commit, ...]) -> tuple[tuple[float, str], ...]:

@@ -80,9 +80,7 @@ def resolve_url(url: str | None) -> URL:
     if backend in ("postgres", "postgresql"):
         return parsed.set(drivername="postgresql+psycopg2")
     if backend != "sqlite":
-        raise StoreError(
-            f"Tidemark keeps results in SQLite or PostgreSQL, not in {backend}; correct TIDEMARK_DB."
-        )
+        raise StoreError(f"Tidemark keeps results in SQLite or PostgreSQL, not in {backend}; correct TIDEMARK_DB.")
     if not parsed.database or parsed.database == ":memory:":
         raise StoreError("A store in memory would lose its results; name a file in TIDEMARK_DB.")
     return parsed.set(drivername="sqlite")
@@ -90,7 +88,7 @@ def resolve_url(url: str | None) -> URL:
 
 def describe(url: URL) -> str:
     """Return how sentences name the database: the file's path, or the URL without its password."""
-    return str(url.database) if url.get_backend_name() == "sqlite" else url.render_as_string(hide_password=True)
+    return str(url.database if url.get_backend_name() == "sqlite" else url.render_as_string(hide_password=True))
 
 
 def create(url: URL) -> Engine:
@@ -182,7 +180,8 @@ def translated(where: str) -> Iterator[None]:
     except sa.exc.DBAPIError as error:
         raise StoreError(sentence_for(error.orig, where)) from error
     except sa.exc.StatementError as error:
-        raise StoreError(f"A value can't be stored in {where} ({error.orig}); correct it and record it again.") from error
+        sentence = f"A value can't be stored in {where} ({error.orig}); correct it and record it again."
+        raise StoreError(sentence) from error
     except (OverflowError, ValueError) as error:
         raise StoreError(f"A value can't be stored in {where} ({error}); correct it and record it again.") from error
     except sa.exc.TimeoutError as error:

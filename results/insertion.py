@@ -104,4 +104,4 @@ def _add_if_new(connection: Connection, table: sa.Table, row: dict[str, Any]) ->
     """Insert a row unless its id exists; return whether it did."""
     dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
     statement = dialect.insert(table).values(row).on_conflict_do_nothing(index_elements=["id"])
-    return connection.execute(statement).rowcount == 1
+    return bool(connection.execute(statement).rowcount == 1)

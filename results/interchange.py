@@ -23,7 +23,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from sqlalchemy.engine import Connection
 
@@ -49,7 +49,8 @@ def export(connection: Connection, path: Path) -> int:
                 file.write(json.dumps(line, separators=(",", ":"), allow_nan=False) + "\n")
             file.write(json.dumps({"type": "end", **counts}) + "\n")
     except OSError as error:
-        raise StoreError(f"The export {path} can't be written ({error.strerror or error}); name another file.") from error
+        reason = error.strerror or error
+        raise StoreError(f"The export {path} can't be written ({reason}); name another file.") from error
     return sum(counts.values())
 
 
@@ -66,7 +67,8 @@ def import_(connection: Connection, path: Path) -> int:
             else:
                 added += insertion.add_measurement(connection, _measurement_of(line))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise StoreError(f"Line {number} of {path} is not a {line['type']} of an export; export it again.") from error
+            sentence = f"Line {number} of {path} is not a {line['type']} of an export; export it again."
+            raise StoreError(sentence) from error
     return added
 
 
@@ -108,7 +110,8 @@ def _measurement_of(line: dict[str, Any]) -> Measurement:
     fields["started_at"] = datetime.fromisoformat(fields["started_at"])
     fields["samples"] = tuple(Sample(**each) for each in fields.get("samples", ()))
     fields["attachments"] = tuple(
-        Attachment(each["kind"], base64.b64decode(each["data"], validate=True)) for each in fields.get("attachments", ())
+        Attachment(each["kind"], base64.b64decode(each["data"], validate=True))
+        for each in fields.get("attachments", ())
     )
     return Measurement(**fields)
 
@@ -120,7 +123,7 @@ def _written_whole(path: Path) -> Iterator[io.TextIOBase]:
     try:
         with open(handle, "wb") as raw:
             packed = gzip.GzipFile(filename="", mode="wb", fileobj=raw) if path.suffix == ".gz" else raw
-            with io.TextIOWrapper(packed, encoding="utf-8") as text:
+            with io.TextIOWrapper(cast(BinaryIO, packed), encoding="utf-8") as text:
                 yield text
         os.chmod(name, 0o644)
         os.replace(name, path)
@@ -131,9 +134,8 @@ def _written_whole(path: Path) -> Iterator[io.TextIOBase]:
 
 def _read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (line number, record) for each run and measurement; checks the header and the count at the end."""
-    opener = gzip.open if path.suffix == ".gz" else open
     try:
-        with opener(path, "rt", encoding="utf-8") as file:
+        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
             yield from _checked(_parsed(file, path), path)
     except FileNotFoundError as error:
         raise StoreError(f"There is no file {path}; name an export.") from error

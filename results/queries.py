@@ -98,9 +98,7 @@ def select_measurements(
     result = []
     for row in found:
         shared = builds.setdefault(row["build_id"], rows.build_of(row, "build_"))
-        result.append(
-            rows.measurement_of(row, shared, series.get(row["id"], ()), evidence.get(row["id"], ()))
-        )
+        result.append(rows.measurement_of(row, shared, series.get(row["id"], ()), evidence.get(row["id"], ())))
     return result
 
 
@@ -149,17 +147,19 @@ def _frame_columns() -> list[ColumnElement[Any]]:
         measurement.c.id.label("measurement_id"),
         *(measurement.c[name] for name in _FRAME_MEASUREMENT),
         build.c.key.label("build_key"),
-        *(build.c[name] for name in ("allocator", "revision", "dirty", "version", "compiler", "flags", "path", "sha256")),
+        *(build.c[name] for name in _FRAME_BUILD),
         run.c.kind,
         run.c.suite_revision,
         run.c.status.label("run_status"),
         run.c.command.label("run_command"),
         run.c.started_at.label("run_started_at"),
         environment.c.key.label("environment_key"),
-        *(environment.c[name] for name in ("machine", "kernel", "cpu_model", "thp_mode", "governor", "libc")),
+        *(environment.c[name] for name in _FRAME_ENVIRONMENT),
     ]
 
 
+_FRAME_BUILD = ("allocator", "revision", "dirty", "version", "compiler", "flags", "path", "sha256")
+_FRAME_ENVIRONMENT = ("machine", "kernel", "cpu_model", "thp_mode", "governor", "libc")
 _FRAME_MEASUREMENT = (
     "run_id",
     "workload",
@@ -180,9 +180,7 @@ _FRAME_MEASUREMENT = (
 )
 
 
-def select_attachments(
-    connection: Connection, measurement_id: str, kind: str, limit: int | None = None
-) -> list[bytes]:
+def select_attachments(connection: Connection, measurement_id: str, kind: str, limit: int | None = None) -> list[bytes]:
     """Return a measurement's attachments of a kind, in order, at most `limit`."""
     query = (
         sa.select(attachment)

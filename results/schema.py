@@ -23,7 +23,7 @@ CURRENT_VERSION = 2
 """The version that this code reads and writes; the last step in migrations.py leads to it."""
 
 
-class UtcDateTime(sa.types.TypeDecorator):
+class UtcDateTime(sa.types.TypeDecorator):  # type: ignore[misc]
     """An aware UTC time to the microsecond: timestamptz on PostgreSQL, naive UTC text on SQLite."""
 
     impl = sa.DateTime(timezone=True)

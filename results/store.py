@@ -108,7 +108,17 @@ class Store:
         asked for; `samples=False` leaves the samples out too.
         """
         wanted = Filter(
-            run_id, workload, variant, provider, allocator, revision, status, environment_key, arm, profile, kind,
+            run_id,
+            workload,
+            variant,
+            provider,
+            allocator,
+            revision,
+            status,
+            environment_key,
+            arm,
+            profile,
+            kind,
             measurement_id,
         )
         with self._reading() as connection:
@@ -136,7 +146,17 @@ class Store:
         The filters are those of measurements(), and `metric`. See queries.select_frame for the columns.
         """
         wanted = Filter(
-            run_id, workload, variant, provider, allocator, revision, status, environment_key, arm, profile, kind,
+            run_id,
+            workload,
+            variant,
+            provider,
+            allocator,
+            revision,
+            status,
+            environment_key,
+            arm,
+            profile,
+            kind,
             measurement_id,
         )
         with self._reading() as connection:
@@ -213,4 +233,3 @@ class Store:
         if self._process != os.getpid():
             self._engine.dispose(close=False)
             self._process = os.getpid()
-

@@ -36,9 +36,9 @@ class Browser:
     def start(cls) -> Browser:
         """Start Debian's Chromium with an empty profile and the logs of its console and of its network on."""
         driver_path, browser_path = shutil.which("chromedriver"), shutil.which("chromium")
-        assert driver_path and browser_path, (
-            "Chromium is not installed, and the dashboard is tested in it: apt-get install chromium chromium-driver"
-        )
+        assert (
+            driver_path and browser_path
+        ), "Chromium is not installed, and the dashboard is tested in it: apt-get install chromium chromium-driver"
         profile = Path(tempfile.mkdtemp(prefix="tidemark-chromium-"))
         options = Options()
         options.binary_location = browser_path

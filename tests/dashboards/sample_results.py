@@ -65,7 +65,9 @@ def fill(store: Store) -> Run:
     """Add everything to a store and return the newest bench."""
     dice = random.Random(20260504)
     for age, revision in enumerate(REVISIONS[:4]):
-        _bench_of_commit(store, dice, EPOCH - timedelta(days=8 - 2 * age), revision, 1.0 + (0.05, 0.03, 0.012, 0.02)[age])
+        _bench_of_commit(
+            store, dice, EPOCH - timedelta(days=8 - 2 * age), revision, 1.0 + (0.05, 0.03, 0.012, 0.02)[age]
+        )
     _compare(store, dice)
     return _bench(store, dice)
 
@@ -79,7 +81,9 @@ def _bench(store: Store, dice: random.Random) -> Run:
             for provider, repeats in (("callgrind", 1), ("smaps", 3), ("hyperfine", 1)):
                 for repeat in range(repeats):
                     store.record(
-                        measure(run, allocator, workload, variant, provider, dice, instructions, memory, repeat, position)
+                        measure(
+                            run, allocator, workload, variant, provider, dice, instructions, memory, repeat, position
+                        )
                     )
                     position += 1
     for allocator in ALLOCATORS:
@@ -121,7 +125,9 @@ def _samples(
         noise = dice.uniform(0.93, 1.07)
         total = round(instructions * (1 + (allocator.cost - 1) * noise))
         shares = (("main", 0.3), (f"{allocator.name}_malloc", 0.4), (f"{allocator.name}_free", 0.3))
-        functions = [Sample("function_instructions", "count", round(total * share), detail=name) for name, share in shares]
+        functions = [
+            Sample("function_instructions", "count", round(total * share), detail=name) for name, share in shares
+        ]
         return (Sample("instructions", "count", total), *functions)
     if provider == "hyperfine":
         wall = instructions / 2.4e9 * (0.7 + 0.3 * allocator.cost)
@@ -135,7 +141,9 @@ def _samples(
     series: list[Sample] = []
     for checkpoint in range(ROUNDS):
         growth = 1 - math.exp(-checkpoint / 1.8)
-        level = growth if checkpoint < 12 else allocator.keeps + (growth - allocator.keeps) * math.exp(11.5 - checkpoint)
+        level = (
+            growth if checkpoint < 12 else allocator.keeps + (growth - allocator.keeps) * math.exp(11.5 - checkpoint)
+        )
         resident = round(memory * allocator.memory * level * dice.uniform(0.99, 1.01) + MIB)
         live = round(memory * 0.9 * growth) if checkpoint < 12 else 0
         place = (checkpoint, "round" if checkpoint < 12 else "idle", checkpoint * 0.25)
@@ -172,7 +180,9 @@ def _compare(store: Store, dice: random.Random) -> None:
     for workload, variant, instructions, memory in WORKLOADS[:4]:
         for allocator in arms:
             for provider in ("callgrind", "smaps"):
-                store.record(measure(run, allocator, workload, variant, provider, dice, instructions, memory, 0, position))
+                store.record(
+                    measure(run, allocator, workload, variant, provider, dice, instructions, memory, 0, position)
+                )
                 position += 1
     verdicts = Attachment("verdicts", json.dumps(VERDICTS).encode())
     evidence = tuple(Attachment("explanation", json.dumps(each).encode()) for each in EXPLANATIONS)

@@ -52,9 +52,7 @@ def test_an_empty_folder_is_used(store: Store, tmp_path: Path) -> None:
 
 
 def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "dashboards", *arguments], cwd=ROOT, capture_output=True, text=True
-    )
+    return subprocess.run([sys.executable, "-m", "dashboards", *arguments], cwd=ROOT, capture_output=True, text=True)
 
 
 def test_the_command_builds_and_says_where(store: Store, tmp_path: Path) -> None:
@@ -124,7 +122,13 @@ def test_figures_are_written_in_the_unit_that_reads_best(unit: str, value: float
 
 @pytest.mark.parametrize(
     ("before", "after", "text"),
-    [(100, 100, "unchanged"), (0, 5, "new"), (100, 101.5, "+1.50 %"), (200, 100, "−50.0 %"), (1e6, 1e6 + 1, "+0.0001 %")],
+    [
+        (100, 100, "unchanged"),
+        (0, 5, "new"),
+        (100, 101.5, "+1.50 %"),
+        (200, 100, "−50.0 %"),
+        (1e6, 1e6 + 1, "+0.0001 %"),
+    ],
 )
 def test_changes_have_a_sign_and_enough_decimals(before: float, after: float, text: str) -> None:
     assert figures.format_delta(before, after) == text
@@ -191,7 +195,12 @@ def test_the_geometric_mean_is_taken_over_rows_that_all_measured_arms_have() -> 
 
 
 def test_one_common_row_is_no_mean() -> None:
-    measurements = [_measured("a", "w1", 10), _measured("b", "w1", 40), _measured("a", "w2", 10), _measured("b", "w2", None)]
+    measurements = [
+        _measured("a", "w1", 10),
+        _measured("b", "w1", 40),
+        _measured("a", "w2", 10),
+        _measured("b", "w2", None),
+    ]
     (matrix,) = matrices(summarize(measurements), arms_of(measurements))
     assert matrix.means == () and matrix.ranking == []
 

@@ -79,7 +79,9 @@ def test_the_matrix_shows_the_medians_of_the_store(
 
 def test_arms_stand_in_order_with_their_roles(site: Path, browser: Browser) -> None:
     browser.open(site / "index.html")
-    heads = browser.evaluate("[...document.querySelector('table.matrix').tHead.rows[0].cells].map((each) => each.innerText)")
+    heads = browser.evaluate(
+        "[...document.querySelector('table.matrix').tHead.rows[0].cells].map((each) => each.innerText)"
+    )
     assert [head.split("\n")[0].strip() for head in heads[1:]] == [allocator.name for allocator in ALLOCATORS]
     assert "tree" in heads[1] and "pin" in heads[2]
 
@@ -275,7 +277,9 @@ def test_the_comparison_explains_itself(site: Path, browser: Browser, store: Sto
     (run,) = store.runs(kind="compare")
     browser.open(site / f"compare-{run.id}.html")
     browser.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
-    texts = browser.evaluate("[...document.querySelectorAll('.explanation')].map((each) => [each.dataset.kind, each.innerText])")
+    texts = browser.evaluate(
+        "[...document.querySelectorAll('.explanation')].map((each) => [each.dataset.kind, each.innerText])"
+    )
     assert [kind for kind, _ in texts] == ["instructions", "memory", "data"]
     counts, memory, unknown = (text for _, text in texts)
     for expected in ("31 → 30 an operation", "nothing else moved", "libebb.so", "page_push", "free.cc:40 (gone)"):
@@ -290,7 +294,9 @@ def test_the_comparison_explains_itself(site: Path, browser: Browser, store: Sto
     assert "joules" in unknown and "3.25" in unknown and "performance" in unknown
 
 
-@pytest.mark.parametrize("text", [b"[]", b"{}", b"7", b"null", b'{"kind": "instructions"}', b'{"kind": "memory", "sentences": 3}'])
+@pytest.mark.parametrize(
+    "text", [b"[]", b"{}", b"7", b"null", b'{"kind": "instructions"}', b'{"kind": "memory", "sentences": 3}']
+)
 def test_an_explanation_of_unknown_form_is_kept_as_data(text: bytes) -> None:
     explanation = read_explanation(text, "churn")
     assert (explanation.kind, explanation.data) == ("data", json.loads(text))
@@ -302,7 +308,9 @@ def test_a_gate_compares_the_pin_with_the_tree(tmp_path: Path, browser: Browser)
         run = Run("gate", "make gate", "a" * 40, ENVIRONMENT)
         store.begin_run(run)
         for position, (arm, value) in enumerate((("tree", 33.0), ("pin", 30.0))):
-            store.record(_measurement(run, arm=arm, position=position, samples=(Sample("instructions", "count", value),)))
+            store.record(
+                _measurement(run, arm=arm, position=position, samples=(Sample("instructions", "count", value),))
+            )
         abandoned = Run("gate", "make gate", "a" * 40, ENVIRONMENT)
         store.begin_run(abandoned)
         site = dashboards.build(store, tmp_path / "site")
@@ -318,7 +326,9 @@ def test_a_comparison_with_an_arm_missing_shows_what_there_is(tmp_path: Path, br
         run = Run("compare", "make compare A=a B=b", "a" * 40, ENVIRONMENT)
         store.begin_run(run)
         broken = Attachment("explanation", b"\xff not JSON")
-        store.record(_measurement(run, arm="a", samples=(Sample("instructions", "count", 31.0),), attachments=(broken,)))
+        store.record(
+            _measurement(run, arm="a", samples=(Sample("instructions", "count", 31.0),), attachments=(broken,))
+        )
         store.record(_measurement(run, arm="b", position=1, status="failed", reason="Commit b does not build."))
         site = dashboards.build(store, tmp_path / "site")
     browser.open(site / f"compare-{run.id}.html")

@@ -80,7 +80,12 @@ def test_pages_are_built_for_readers_of_all_kinds(site: Path, browser: Browser, 
     nameless = "[...document.querySelectorAll('svg.chart')].filter((each) => !each.querySelector('title, desc')).length"
     assert browser.evaluate(nameless) == 0
     assert browser.evaluate("[...document.querySelectorAll('th')].filter((each) => !each.scope).length") == 0
-    assert browser.evaluate("[...document.querySelectorAll('a, button')].filter((each) => !each.textContent.trim()).length") == 0
+    assert (
+        browser.evaluate(
+            "[...document.querySelectorAll('a, button')].filter((each) => !each.textContent.trim()).length"
+        )
+        == 0
+    )
     ids = browser.evaluate("[...document.querySelectorAll('[id]')].map((each) => each.id)")
     assert len(ids) == len(set(ids))
 

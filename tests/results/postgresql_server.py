@@ -42,14 +42,33 @@ class PostgresqlServer:
             shutil.chown(folder, *account)
         try:
             made = subprocess.run(
-                [binaries / "initdb", "-D", folder / "data", "-U", _SERVER_USER, "-A", "trust", "-E", "UTF8",
-                 "--locale=C", "--no-sync", "--no-instructions"],
-                capture_output=True, text=True, cwd=folder, **_identity(account),
+                [
+                    binaries / "initdb",
+                    "-D",
+                    folder / "data",
+                    "-U",
+                    _SERVER_USER,
+                    "-A",
+                    "trust",
+                    "-E",
+                    "UTF8",
+                    "--locale=C",
+                    "--no-sync",
+                    "--no-instructions",
+                ],
+                capture_output=True,
+                text=True,
+                cwd=folder,
+                **_identity(account),
             )
             assert made.returncode == 0, f"initdb failed: {made.stderr}"
             process = subprocess.Popen(
                 [binaries / "postgres", "-D", folder / "data", "-k", folder, "-c", "listen_addresses=", "-F"],
-                stderr=subprocess.PIPE, text=True, cwd=folder, preexec_fn=_die_with_parent, **_identity(account),
+                stderr=subprocess.PIPE,
+                text=True,
+                cwd=folder,
+                preexec_fn=_die_with_parent,
+                **_identity(account),
             )
             said = []
             assert process.stderr is not None

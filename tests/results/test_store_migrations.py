@@ -74,7 +74,9 @@ def test_the_database_is_what_the_schema_says(database_url: str) -> None:
 
 def test_the_last_step_leads_to_the_current_version() -> None:
     assert [step.version for step in migrations.STEPS] == list(range(1, schema.CURRENT_VERSION + 1))
-    elements = [element for table in schema.metadata.sorted_tables for element in (table, *table.columns, *table.indexes)]
+    elements = [
+        element for table in schema.metadata.sorted_tables for element in (table, *table.columns, *table.indexes)
+    ]
     assert max(migrations.since(element) for element in elements) <= schema.CURRENT_VERSION
 
 

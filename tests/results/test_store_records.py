@@ -63,9 +63,7 @@ some_samples = st.builds(
 def _require_round_trip(store: Store, samples: list[Sample], reason: str, modes: dict[str, str], data: bytes) -> None:
     run = make_run()
     store.begin_run(run)
-    recorded = make_measurement(
-        run, samples=0, reason=reason, modes=modes, attachments=(Attachment("raw", data),)
-    )
+    recorded = make_measurement(run, samples=0, reason=reason, modes=modes, attachments=(Attachment("raw", data),))
     recorded = dataclasses.replace(recorded, samples=tuple(samples))
     store.record(recorded)
     assert store.measurements(run_id=run.id, attachments=True) == [recorded]
@@ -86,7 +84,9 @@ def test_any_record_comes_back_equal_from_postgresql(postgresql_url: str) -> Non
 
         @settings(max_examples=40, deadline=None)
         @given(
-            st.lists(some_samples, max_size=5), texts, st.dictionaries(texts, texts, max_size=3),
+            st.lists(some_samples, max_size=5),
+            texts,
+            st.dictionaries(texts, texts, max_size=3),
             st.binary(max_size=2000),
         )
         def holds(samples: list[Sample], reason: str, modes: dict[str, str], data: bytes) -> None:
@@ -231,9 +231,17 @@ def test_a_frame_has_a_row_a_sample_with_what_it_belongs_to(store: Store, run: R
     assert list(frame.checkpoint) == [0, 1, 2, 3, 4]
     (row,) = frame.head(1).to_dict("records")
     expected = {
-        "measurement_id": recorded.id, "run_id": run.id, "run_command": run.command, "run_status": "running",
-        "build_key": recorded.build.key, "environment_key": ENVIRONMENT.key, "allocator": "ebb", "kind": "bench",
-        "command": recorded.command, "started_at": recorded.started_at, "run_started_at": run.started_at,
+        "measurement_id": recorded.id,
+        "run_id": run.id,
+        "run_command": run.command,
+        "run_status": "running",
+        "build_key": recorded.build.key,
+        "environment_key": ENVIRONMENT.key,
+        "allocator": "ebb",
+        "kind": "bench",
+        "command": recorded.command,
+        "started_at": recorded.started_at,
+        "run_started_at": run.started_at,
     }
     assert {name: row[name] for name in expected} == expected
     assert len(set(frame.columns)) == len(frame.columns)

@@ -51,7 +51,9 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 QUERIES: dict[str, Callable[[Store, str], Any]] = {
     "runs": lambda store, run: store.runs(kind="bench", limit=10),
     "one run": lambda store, run: store.measurements(run_id=run),
-    "one workload of one revision": lambda store, run: store.measurements(revision="0" * 39 + "7", workload="workload3"),
+    "one workload of one revision": lambda store, run: store.measurements(
+        revision="0" * 39 + "7", workload="workload3"
+    ),
     "a frame of one run": lambda store, run: store.samples_frame(run_id=run),
     "a frame of one commit": lambda store, run: store.samples_frame(allocator="ebb", revision="0" * 39 + "7"),
     "attachments of one run": lambda store, run: store.attachment_kinds(run),
