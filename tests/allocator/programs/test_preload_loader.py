@@ -34,6 +34,12 @@ def _library_or_libc() -> str:
     return allocator_library() or "/lib/x86_64-linux-gnu/libc.so.6"
 
 
+def _linked_with_allocator() -> list[str]:
+    """Compiler arguments that link the library under test, found again at run time where it was built."""
+    library = allocator_library()
+    return ["-Wl,--no-as-needed", library, f"-Wl,-rpath,{Path(library).parent}"] if library else []
+
+
 @pytest.mark.parametrize("when", ["first", "later"])
 @pytest.mark.parametrize("producer", PRODUCERS)
 def test_every_producer_is_served(producer: str, when: str, compiler: CaseCompiler) -> None:
@@ -69,7 +75,8 @@ def test_allocator_is_loaded_by_ctypes() -> None:
         "import ctypes, sys\n"
         "library = ctypes.CDLL(sys.argv[1])\n"
         f"allocate, release = library.{allocate}, library.{release}\n"
-        "allocate.restype, allocate.argtypes, release.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]\n"
+        "allocate.restype, allocate.argtypes = ctypes.c_void_p, [ctypes.c_size_t]\n"
+        "release.argtypes = [ctypes.c_void_p]\n"
         "for size in (1, 100, 10_000, 1_000_000):\n"
         "    block = allocate(size)\n"
         "    ctypes.memset(block, 1, size)\n"
@@ -104,8 +111,7 @@ def test_global_destructors_of_program_and_libraries(compiler: CaseCompiler) -> 
     """One library is linked before the allocator and one after it, so one ends before it and one after."""
     first = compiler.library("041_library.cc", "first041", "-DLIBRARY_USE=use_first")
     second = compiler.library("041_library.cc", "second041", "-DLIBRARY_USE=use_second")
-    between = [allocator_library()] if allocator_library() else []
-    linked = ["-Wl,--no-as-needed", str(first), *between, str(second)]
+    linked = ["-Wl,--no-as-needed", str(first), *_linked_with_allocator(), str(second)]
     program = compiler.program("041_global_destructors.cc", *linked)
     for _ in range(10):
         expect_success(run_case(program, preloads=()))
@@ -129,8 +135,7 @@ def test_blocks_of_another_allocator(compiler: CaseCompiler) -> None:
 
 
 def test_second_namespace(compiler: CaseCompiler) -> None:
-    linked = ["-Wl,--no-as-needed", allocator_library()] if allocator_library() else []
-    library = compiler.library("061_namespace_library.c", "namespace", *linked)
+    library = compiler.library("061_namespace_library.c", "namespace", *_linked_with_allocator())
     expect_success(run_case(compiler.program("061_dlmopen.c"), str(library)))
 
 
@@ -155,9 +160,7 @@ def test_static_program(source: str, compiler: CaseCompiler, tmp_path: Path) -> 
 def test_options_are_ignored_in_a_setuid_program(compiler: CaseCompiler, tmp_path: Path) -> None:
     """Verbose start-up shows that the option works at all, and is silent in the setuid copy."""
     assert os.geteuid() == 0, "making a program setuid for another user needs root: run the tests as root"
-    library = allocator_library()
-    linked = ["-Wl,--no-as-needed", library, f"-Wl,-rpath,{Path(library).parent}"] if library else []
-    program = compiler.program("058_linked_program.c", *linked)
+    program = compiler.program("058_linked_program.c", *_linked_with_allocator())
     options = {"EBB_VERBOSE": "1"}
     usual = run_case(program, preloads=(), variables=options)
     expect_success(usual)

@@ -162,7 +162,7 @@ class HeldDriver:
         """Return the next event; fails the test when the driver ended instead."""
         line = self._events.readline()
         assert line, f"the driver ended early: {self.process.communicate()[1]}"
-        return json.loads(line)
+        return parse_events(line)[0]
 
     def go(self) -> None:
         """Answer a checkpoint."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from apprun.arm import Program, prove_allocator
+from apprun.arm import SETPRIV, Program, prove_allocator
 from apprun.faults import CannotMeasure, WrongOutput
-from apprun.process import SETPRIV, Step, Usage, read_usages, run_step, time_prefix
+from apprun.process import Step, Usage, read_usages, run_step, time_prefix
 from apprun.session import Session
 
 GPP = Program("g++", "g++", ("--version",))

@@ -5,12 +5,12 @@
 
 namespace {
 
-enum Form { kFree, kRealloc, kDelete, kSized, kArray, kAligned, kForms };
+enum Form { kFree, kReallocated, kDelete, kSized, kArray, kAligned, kForms };
 
 void release(void* p, size_t size, Form form) {
   switch (form) {
-    case kFree: free(p); return;
-    case kRealloc: free(opaque(realloc(p, size / 2 + 1))); return;
+    case kFree:
+    case kReallocated: free(p); return;
     case kDelete: operator delete(p); return;
     case kSized: operator delete(p, size); return;
     case kArray: operator delete[](p); return;
@@ -20,8 +20,8 @@ void release(void* p, size_t size, Form form) {
 
 void* obtain(size_t size, Form form) {
   switch (form) {
-    case kFree:
-    case kRealloc: return malloc(size);
+    case kFree: return malloc(size);
+    case kReallocated: return realloc(opaque(malloc(size / 3 + 1)), size);
     case kArray: return operator new[](size);
     case kAligned: return operator new(size, std::align_val_t(64));
     default: return operator new(size);

@@ -11,13 +11,13 @@ int main(void) {
   size_t full = mallinfo2().uordblks - start;
   // glibc counts large blocks as mapped, not as arena memory.
   full += mallinfo2().hblkhd;
-  EXPECT(full >= kBlocks * size && full < kBlocks * size + 64 * MIB, "3 GiB are held, mallinfo2 says %zu MiB", full / MIB);
+  EXPECT(full >= kBlocks * size && full < kBlocks * size + 64 * MIB, "mallinfo2 of 3 GiB: %zu MiB", full / MIB);
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
   struct mallinfo narrow = mallinfo();
   EXPECT(narrow.uordblks != 0 || narrow.hblkhd != 0, "mallinfo shows an empty heap");
   for (int i = 0; i < kBlocks * 2 / 3; ++i) free(blocks[i]);
   size_t rest = mallinfo2().uordblks - start + mallinfo2().hblkhd;
-  EXPECT(rest >= size * kBlocks / 3 && rest < size * kBlocks / 3 + 64 * MIB, "1 GiB is held, mallinfo2 says %zu MiB",
+  EXPECT(rest >= size * kBlocks / 3 && rest < size * kBlocks / 3 + 64 * MIB, "mallinfo2 of 1 GiB: %zu MiB",
          rest / MIB);
   char* text = NULL;
   size_t length = 0;

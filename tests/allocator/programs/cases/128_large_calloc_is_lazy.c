@@ -12,7 +12,7 @@ int main(void) {
   free(p);
   p = (char*)calloc(1, size);
   EXPECT(p, "no memory");
-  for (size_t at = 0; at < 128 * MIB; at += 4096 * 512) EXPECT(p[at] == 0, "byte %zu of a reused block is not zero", at);
+  for (size_t at = 0; at < 128 * MIB; at += 4096 * 512) EXPECT(p[at] == 0, "reused byte %zu is %d", at, p[at]);
   EXPECT(resident_bytes() < before + 16 * MIB, "a reused calloc makes %zu MiB resident", resident_bytes() / MIB);
   free(p);
   return 0;
