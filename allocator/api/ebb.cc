@@ -1,14 +1,17 @@
 // The C interface: argument checks and errno around heap/alloc.h. The C library's names are the same functions
 // under another name, so that a preloaded Ebb has no further jump on its fast paths.
+//
+// Called by programs, from any thread, before main and after exit began included. Invariants: a free changes
+// no errno, a refusal sets it (posix_memalign: returns it), and a refused resize leaves the block as it was.
 #include "ebb/ebb.h"
 
 #include <errno.h>
 
+#include "api/alias.h"
+#include "api/size_check.h"
 #include "base/bits.h"
 #include "base/compiler.h"
 #include "heap/alloc.h"
-#include "heap/misuse.h"
-#include "os/os.h"
 
 using namespace ebb;
 
@@ -23,22 +26,7 @@ EBB_COLD void* refuse(int error) {
   return nullptr;
 }
 
-// Debug builds compare what the caller says with what the block is.
-inline void check_size([[maybe_unused]] void* p, [[maybe_unused]] size_t size) {
-#if defined(EBB_DEBUG)
-  if (p != nullptr && good_bytes(size) > usable_bytes(p)) report_wrong_size(p, size, usable_bytes(p));
-#endif
-}
-
 }  // namespace
-
-// `alias` is the C library's name of the function; the builds that only have ebb_ names leave it out.
-#if defined(EBB_OVERRIDE)
-#define EBB_ALIAS(name, result, ...) \
-  extern "C" EBB_EXPORT result name(__VA_ARGS__) __attribute__((alias("ebb_" #name), nothrow))
-#else
-#define EBB_ALIAS(name, result, ...) static_assert(true)
-#endif
 
 extern "C" {
 
@@ -107,12 +95,22 @@ EBB_EXPORT void ebb_collect(bool force) { collect(force); }
 
 }  // extern "C"
 
-EBB_ALIAS(malloc, void*, size_t);
-EBB_ALIAS(calloc, void*, size_t, size_t);
-EBB_ALIAS(realloc, void*, void*, size_t);
-EBB_ALIAS(reallocarray, void*, void*, size_t, size_t);
-EBB_ALIAS(aligned_alloc, void*, size_t, size_t);
-EBB_ALIAS(posix_memalign, int, void**, size_t, size_t);
-EBB_ALIAS(free, void, void*);
-EBB_ALIAS(free_sized, void, void*, size_t);
-EBB_ALIAS(free_aligned_sized, void, void*, size_t, size_t);
+// The C library's names. Those with __libc_ are reached by programs that wrapped malloc themselves and mean the
+// real one; cfree is gone from headers but not from old binaries.
+EBB_ALIAS(malloc, ebb_malloc, void*, size_t);
+EBB_ALIAS(calloc, ebb_calloc, void*, size_t, size_t);
+EBB_ALIAS(realloc, ebb_realloc, void*, void*, size_t);
+EBB_ALIAS(reallocarray, ebb_reallocarray, void*, void*, size_t, size_t);
+EBB_ALIAS(aligned_alloc, ebb_aligned_alloc, void*, size_t, size_t);
+EBB_ALIAS(posix_memalign, ebb_posix_memalign, int, void**, size_t, size_t);
+EBB_ALIAS(free, ebb_free, void, void*);
+EBB_ALIAS(free_sized, ebb_free_sized, void, void*, size_t);
+EBB_ALIAS(free_aligned_sized, ebb_free_aligned_sized, void, void*, size_t, size_t);
+EBB_ALIAS(cfree, ebb_free, void, void*);
+EBB_ALIAS(malloc_usable_size, ebb_usable_size, size_t, const void*);
+EBB_ALIAS(__libc_malloc, ebb_malloc, void*, size_t);
+EBB_ALIAS(__libc_calloc, ebb_calloc, void*, size_t, size_t);
+EBB_ALIAS(__libc_realloc, ebb_realloc, void*, void*, size_t);
+EBB_ALIAS(__libc_reallocarray, ebb_reallocarray, void*, void*, size_t, size_t);
+EBB_ALIAS(__libc_free, ebb_free, void, void*);
+EBB_ALIAS(__posix_memalign, ebb_posix_memalign, int, void**, size_t, size_t);

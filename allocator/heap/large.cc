@@ -41,11 +41,12 @@ void* finish(Page* page, Heap* heap, size_t size, size_t offset) {
 
 size_t span_bytes(const Page* page) { return size_t{page->slices} << kSliceShift; }
 
-void give_back(Page* page) {
+// Gives the span back; `clean`: its memory is gone already.
+void give_back(Page* page, bool clean) {
   count(Counter::k_large_freed);
   // Moved OS pages form a mapping of their own. Renewed, it joins its neighbours, so the number of mappings
   // is bounded by that of the live blocks that were moved.
-  bool clean = (page->flags & kFlagMoved) != 0 && os::renew(page->start, span_bytes(page));
+  if ((page->flags & kFlagMoved) != 0 && os::renew(page->start, span_bytes(page))) clean = true;
   arena_of(page)->give(page, clean);
   run_deferred();
 }
@@ -67,7 +68,7 @@ void* large_allocate(Heap* heap, size_t size, size_t alignment, bool* zero) {
 
 void large_release(Page* page, void* p) {
   if (EBB_UNLIKELY(p != page->start + page->large.offset)) return report_invalid_pointer("free", p);
-  give_back(page);
+  give_back(page, false);
 }
 
 void* large_resize(Page* page, size_t size) {
@@ -92,14 +93,13 @@ void* large_resize(Page* page, size_t size) {
   SliceCount roomy = SliceCount::from_bytes_up(usable + offset + usable / kGrowthShare);
   Slice* span = take_span(roomy, kSliceBytes, nullptr);
   if (span == nullptr) return nullptr;
-  size_t moved = align_up(page->large.usable + offset, os::page_bytes());
-  if (!os::move_pages(page->start, span->start, moved)) {
+  if (!os::move_pages(page->start, span->start, span_bytes(page))) {
     arena_of(span)->give(span);
     return nullptr;
   }
   void* result = finish(as_page(span), page->heap, size, offset);
   as_page(span)->flags |= kFlagMoved;
-  give_back(page);
+  give_back(page, true);
   return result;
 }
 

@@ -68,7 +68,6 @@ void page_unlist(Page* page) {
 }
 
 void page_retire(Page* page) {
-  EBB_ASSERT(page->countdown == 0);
   page_unlist(page);
   page_unmake(page);
   count(Counter::k_pages_freed);
@@ -77,18 +76,19 @@ void page_retire(Page* page) {
 
 void page_release(Page* page) {
   page->owner.store(kNoOwner, std::memory_order_relaxed);
+  uint32_t sparse = sparse_blocks(page->block_bytes, os::page_bytes(), page->capacity);
+  uint64_t word = page->remote.load(std::memory_order_acquire);
   for (;;) {
-    page_fold_remote(page);
-    uint32_t live = page->countdown;
+    // What others pushed stays in their list until somebody allocates from the page: folding it in would
+    // mean walking it.
+    uint32_t live = page->countdown - remote::count_of(word);
     if (live == 0) return page_retire(page);
-    uint32_t sparse = sparse_blocks(page->block_bytes, os::page_bytes(), page->capacity);
     if (live <= sparse) page->flags |= kFlagSparse;
     if (worth_listing(page, live) && (page->flags & kFlagListed) == 0) {
       list_page(page, (page->flags & kFlagSparse) != 0);
     }
-    // Released last: from here on the page is anybody's. Blocks that came meanwhile are folded in first, as
-    // they might have been the last.
-    if (remote::try_release(page, release_threshold(page, live, sparse))) break;
+    // Released last: from here on the page is anybody's.
+    if (remote::try_release(page, &word, release_threshold(page, live, sparse))) break;
   }
   count(Counter::k_pages_released);
 }

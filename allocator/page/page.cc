@@ -30,7 +30,7 @@ Page* page_make(Slice* span, size_t cls, Heap* heap, bool zero) {
 }
 
 void page_unmake(Page* page) {
-  EBB_ASSERT(page->countdown == 0);
+  EBB_ASSERT(page->countdown == remote::count_of(page->remote.load(std::memory_order_relaxed)));
   page->owner.store(kNoOwner, std::memory_order_relaxed);
   for (uint32_t i = 1; i < page->slices; ++i) slice_after(page, i)->kind = SliceKind::kUsedTail;
   page->kind = SliceKind::kUsed;

@@ -87,15 +87,15 @@ inline bool try_claim(Page* page) {
   return false;
 }
 
-// Makes an owned page ownerless; after `remaining` (at least 1) more pushes somebody claims it. False, and
-// nothing has changed, when blocks are waiting to be taken: they might be all that was left.
-inline bool try_release(Page* page, uint32_t remaining) {
-  EBB_ASSERT(remaining >= 1 && remaining <= page->countdown);
+// Makes an owned page ownerless; after `remaining` (at least 1) more pushes somebody claims it. `word` is the
+// state that `remaining` was computed from; when it has changed since, nothing happens but that it is read
+// anew, and false is returned: what was pushed meanwhile might have been the last live block.
+inline bool try_release(Page* page, uint64_t* word, uint32_t remaining) {
+  EBB_ASSERT(remaining >= 1 && remaining <= page->countdown - count_of(*word));
   EBB_ASSERT(page->owner.load(std::memory_order_relaxed) == kNoOwner);
-  uint64_t expected = kOwned;
-  uint64_t next = kOwnerless | uint64_t{remaining} << kRemainingShift;
+  uint64_t next = (*word & (kHeadMask | kFieldMask << kCountShift)) | kOwnerless | uint64_t{remaining} << kRemainingShift;
   EBB_TEST_POINT("remote.release");
-  return page->remote.compare_exchange_strong(expected, next, std::memory_order_release, std::memory_order_relaxed);
+  return page->remote.compare_exchange_strong(*word, next, std::memory_order_acq_rel, std::memory_order_acquire);
 }
 
 }  // namespace ebb::remote
