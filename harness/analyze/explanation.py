@@ -184,7 +184,7 @@ def _listings(before: Side, after: Side, found: ProfileDifference) -> tuple[List
     moved = [item.function.name for item in found.functions if item.function.object == after.binary.name]
     names = dict.fromkeys([*FAST_PATHS, *moved[:LISTINGS_MAX]])
     executed = before.executed(), after.executed()
-    listings = []
+    listings: list[Listing] = []
     for name in names:
         code = disassemble(before.binary, name), disassemble(after.binary, name)
         if not code[0] and not code[1]:

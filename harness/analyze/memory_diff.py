@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from harness.analyze.robust import median, theil_sen
 
@@ -102,20 +103,23 @@ def compare_series(
 def _simplest(fits: Mapping[tuple[int, int], float], last: int) -> tuple[int, int]:
     """Return where the preferred rise starts and stops: a step, else a ramp, else any rise."""
     best = min(fits.values())
-    for kind in (lambda place: place[1] == place[0] + 1, lambda place: place[1] == last, lambda place: True):
-        place = min((place for place in fits if kind(place)), key=lambda place: (fits[place], place))
+    steps = [place for place in fits if place[1] == place[0] + 1]
+    ramps = [place for place in fits if place[1] == last]
+    for places in (steps, ramps):
+        place = min(places, key=lambda place: (fits[place], place))
         if fits[place] <= best / ADVANTAGE:
             return place
-    raise AssertionError("the best of all fits is never worse than the best")
+    return min(fits, key=lambda place: (fits[place], place))
 
 
-def _rise_error(gap: np.ndarray, start: int, stop: int) -> float:
+def _rise_error(gap: npt.NDArray[np.float64], start: int, stop: int) -> float:
     """Squared error of a level up to `start`, a straight line from there to `stop`, and a level after."""
     climb = np.clip((np.arange(len(gap)) - start) / (stop - start), 0.0, 1.0)
     climb -= climb.mean()
     centred = gap - gap.mean()
     power = float(climb @ climb)
-    return float(centred @ centred) - (float(climb @ centred) ** 2 / power if power > 0 else 0.0)
+    explained = float(climb @ centred) ** 2 / power if power > 0 else 0.0
+    return max(0.0, float(centred @ centred) - explained)
 
 
 def by_category(

@@ -14,6 +14,7 @@ from itertools import combinations
 from math import comb
 
 import numpy as np
+import numpy.typing as npt
 from scipy import stats
 
 ENUMERATION_MAX = 200_000
@@ -70,7 +71,7 @@ def mann_whitney(before: Sequence[float], after: Sequence[float]) -> RankTest:
 
 
 @lru_cache(maxsize=32)
-def _deals(total: int, chosen: int) -> np.ndarray:
+def _deals(total: int, chosen: int) -> npt.NDArray[np.intp]:
     return np.array(list(combinations(range(total), chosen)), dtype=np.intp)
 
 

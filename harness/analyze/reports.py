@@ -74,7 +74,7 @@ def markdown(verdicts: Sequence[Verdict], title: str, conclusion: str, reasons: 
     return "\n".join(lines) + "\n"
 
 
-def annotations(verdicts: Sequence[Verdict]) -> list[str]:
+def workflow_commands(verdicts: Sequence[Verdict]) -> list[str]:
     """Return workflow commands that a CI host shows beside the change: errors, and warnings for the undecided."""
     found = []
     for verdict in verdicts:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from harness.analyze.counts import judge_noisy, noise_of
 from harness.analyze.plateau import MIB, judge_one_arm, judge_two_arms
@@ -21,14 +22,16 @@ NOISE = 0.004 * LEVEL
 
 ROUNDS = 15
 Generator = np.random.Generator
+Rounds = npt.NDArray[np.float64]
 
 
-def flat(rng: Generator, rounds: int = ROUNDS) -> np.ndarray:
+def flat(rng: Generator, rounds: int = ROUNDS) -> Rounds:
     """Independent noise around a level."""
-    return LEVEL + rng.normal(0.0, NOISE, rounds)
+    series: Rounds = LEVEL + rng.normal(0.0, NOISE, rounds)
+    return series
 
 
-def autocorrelated(rng: Generator, rounds: int = ROUNDS) -> np.ndarray:
+def autocorrelated(rng: Generator, rounds: int = ROUNDS) -> Rounds:
     """First-order autoregression with coefficient 0.7: each round remembers the one before."""
     series = np.empty(rounds)
     state = rng.normal(0.0, NOISE)
@@ -38,52 +41,60 @@ def autocorrelated(rng: Generator, rounds: int = ROUNDS) -> np.ndarray:
     return series
 
 
-def warming(rng: Generator, rounds: int = ROUNDS) -> np.ndarray:
+def warming(rng: Generator, rounds: int = ROUNDS) -> Rounds:
     """Rises by 10 % with a time constant of 1.5 rounds, then stays."""
-    return flat(rng, rounds) - 0.10 * LEVEL * np.exp(-np.arange(rounds) / 1.5)
+    series: Rounds = flat(rng, rounds) - 0.10 * LEVEL * np.exp(-np.arange(rounds) / 1.5)
+    return series
 
 
-def slow_warming(rng: Generator, rounds: int = ROUNDS) -> np.ndarray:
+def slow_warming(rng: Generator, rounds: int = ROUNDS) -> Rounds:
     """Rises by 10 % with a time constant of 6 rounds: still visibly rising after fifteen."""
-    return flat(rng, rounds) - 0.10 * LEVEL * np.exp(-np.arange(rounds) / 6.0)
+    series: Rounds = flat(rng, rounds) - 0.10 * LEVEL * np.exp(-np.arange(rounds) / 6.0)
+    return series
 
 
-def dipping(rng: Generator, rounds: int = ROUNDS) -> np.ndarray:
+def dipping(rng: Generator, rounds: int = ROUNDS) -> Rounds:
     """A purge is caught in the act in one round of eight: 30 % lower there."""
     series = flat(rng, rounds)
     series[rng.random(rounds) < 0.125] *= 0.7
     return series
 
 
-def sawtooth(rng: Generator, rounds: int = ROUNDS) -> np.ndarray:
+def sawtooth(rng: Generator, rounds: int = ROUNDS) -> Rounds:
     """Climbs 6 % over four rounds and falls back, from a random phase."""
     phase = rng.integers(4)
-    return flat(rng, rounds) + 0.02 * LEVEL * ((np.arange(rounds) + phase) % 4)
+    series: Rounds = flat(rng, rounds) + 0.02 * LEVEL * ((np.arange(rounds) + phase) % 4)
+    return series
 
 
-def leaking(rng: Generator, rounds: int = ROUNDS) -> np.ndarray:
+def leaking(rng: Generator, rounds: int = ROUNDS) -> Rounds:
     """0.3 % of the level more each round."""
-    return flat(rng, rounds) + 0.003 * LEVEL * np.arange(rounds)
+    series: Rounds = flat(rng, rounds) + 0.003 * LEVEL * np.arange(rounds)
+    return series
 
 
-def higher(rng: Generator, rounds: int = ROUNDS) -> np.ndarray:
+def higher(rng: Generator, rounds: int = ROUNDS) -> Rounds:
     """A plateau 4 % higher."""
-    return flat(rng, rounds) + 0.04 * LEVEL
+    series: Rounds = flat(rng, rounds) + 0.04 * LEVEL
+    return series
 
 
-def steady(rng: Generator, count: int) -> np.ndarray:
+def steady(rng: Generator, count: int) -> Rounds:
     """Counts with 0.2 % of normal noise."""
-    return 1e8 * (1.0 + rng.normal(0.0, 0.002, count))
+    counts: Rounds = 1e8 * (1.0 + rng.normal(0.0, 0.002, count))
+    return counts
 
 
-def bimodal(rng: Generator, count: int) -> np.ndarray:
+def bimodal(rng: Generator, count: int) -> Rounds:
     """Counts that fall on either of two values 1 % apart, with 0.05 % of noise."""
-    return 1e8 * (1.0 + 0.01 * (rng.random(count) < 0.5) + rng.normal(0.0, 0.0005, count))
+    counts: Rounds = 1e8 * (1.0 + 0.01 * (rng.random(count) < 0.5) + rng.normal(0.0, 0.0005, count))
+    return counts
 
 
-def shifted(rng: Generator, count: int) -> np.ndarray:
+def shifted(rng: Generator, count: int) -> Rounds:
     """Steady counts, 2 % higher."""
-    return steady(rng, count) * 1.02
+    counts: Rounds = steady(rng, count) * 1.02
+    return counts
 
 
 @dataclass(frozen=True)
@@ -116,8 +127,8 @@ class Rate:
         return 100.0 * self.named / self.trials
 
 
-MemorySource = Callable[[Generator], np.ndarray]
-CountSource = Callable[[Generator, int], np.ndarray]
+MemorySource = Callable[[Generator], Rounds]
+CountSource = Callable[[Generator, int], Rounds]
 
 WARM_UP_BEYOND_WINDOW = "slow warm-up against flat"
 """What no rule can tell from growth within its rounds; the manifest's warm-up must cover it. Shown, not promised."""
@@ -134,7 +145,7 @@ MEMORY_SCENARIOS: tuple[tuple[str, MemorySource, MemorySource, str], ...] = (
     ("4 % higher against flat", flat, higher, "higher plateau"),
 )
 
-ONE_ARM_SCENARIOS: tuple[tuple[str, Callable[[Generator, int], np.ndarray], str], ...] = (
+ONE_ARM_SCENARIOS: tuple[tuple[str, Callable[[Generator, int], Rounds], str], ...] = (
     ("flat", flat, "plateau"),
     ("autocorrelated", autocorrelated, "plateau"),
     ("warming", warming, "plateau"),
@@ -181,13 +192,14 @@ def _tally(rule: str, scenario: str, truth: str, outcomes: list[Outcome], guilty
 def _two_arm_rate(name: str, old: MemorySource, new: MemorySource, truth: str, trials: int, seed: int) -> Rate:
     rng = np.random.default_rng(seed)
     outcomes = [
-        judge_two_arms([old(rng) for _ in range(5)], [new(rng) for _ in range(5)]).outcome for _ in range(trials)
+        judge_two_arms([list(old(rng)) for _ in range(5)], [list(new(rng)) for _ in range(5)]).outcome
+        for _ in range(trials)
     ]
     return _tally("two arms", name, truth, outcomes, frozenset({Outcome.GROWING, Outcome.HIGHER_PLATEAU}))
 
 
 def _one_arm_rate(
-    name: str, source: Callable[[Generator, int], np.ndarray], truth: str, trials: int, seed: int, rounds: int
+    name: str, source: Callable[[Generator, int], Rounds], truth: str, trials: int, seed: int, rounds: int
 ) -> Rate:
     rng = np.random.default_rng(seed)
     outcomes = [judge_one_arm(list(source(rng, rounds))).outcome for _ in range(trials)]

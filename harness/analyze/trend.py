@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 from scipy import stats
 
 from harness.analyze.robust import theil_sen
@@ -48,10 +49,10 @@ def kendall(values: Sequence[float]) -> Trend:
     return Trend(s=s, z=float(z), variance_ratio=ratio)
 
 
-def _variance_ratio(series: np.ndarray) -> float:
+def _variance_ratio(series: npt.NDArray[np.float64]) -> float:
     count = len(series)
     rounds = np.arange(count, dtype=float)
-    residuals = stats.rankdata(series - theil_sen(series).per_round * rounds)
+    residuals = stats.rankdata(series - theil_sen(list(series)).per_round * rounds)
     centred = residuals - residuals.mean()
     power = float(np.sum(centred * centred))
     if power == 0:

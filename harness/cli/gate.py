@@ -108,7 +108,7 @@ def command(
     else:
         print_verdicts(verdicts, reasons, conclusion, console())
     if annotations:
-        print("\n".join(reports.annotations(verdicts)), file=sys.stderr if as_json else sys.stdout)
+        print("\n".join(reports.workflow_commands(verdicts)), file=sys.stderr if as_json else sys.stdout)
     return code
 
 

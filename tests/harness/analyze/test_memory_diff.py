@@ -73,3 +73,10 @@ def test_the_category_that_moved_most_comes_first() -> None:
     after = {"anonymous_bytes": [[60 * MIB] * 20], "lazyfree_bytes": [BASE], "rss_bytes": [[53 * MIB] * 20]}
     found = by_category(before, after, MIB)
     assert [item.metric for item in found] == ["anonymous_bytes", "rss_bytes", "lazyfree_bytes"]
+
+
+@given(st.lists(st.floats(-1e9, 1e9), min_size=4, max_size=20))
+def test_any_difference_has_a_shape(gap: list[float]) -> None:
+    found = compare_series("rss_bytes", [0.0] * len(gap), gap, 4096.0)
+    assert 0 <= found.begins_at <= found.ends_at < len(gap)
+    assert found.final == gap[-1]

@@ -7,7 +7,7 @@ import json
 import pytest
 from junitparser import Error, Failure, JUnitXml, Skipped
 
-from harness.analyze.reports import annotations, as_json, junit, markdown
+from harness.analyze.reports import as_json, junit, markdown, workflow_commands
 from harness.analyze.verdict import Outcome, Threshold, Verdict, format_quantity
 
 COMMAND = "./tidemark gate --workload churn"
@@ -59,11 +59,11 @@ def test_markdown_names_failures_first_and_lists_all() -> None:
 
 
 def test_annotations_escape_and_skip_what_is_fine() -> None:
-    lines = annotations([verdict(Outcome.UNCHANGED), verdict(Outcome.REGRESSED, reason="100 %\nmore")])
+    lines = workflow_commands([verdict(Outcome.UNCHANGED), verdict(Outcome.REGRESSED, reason="100 %\nmore")])
     assert len(lines) == 1
     assert lines[0].startswith("::error title=churn%3A regressed::")
     assert "\n" not in lines[0] and "100 %25%0Amore" in lines[0]
-    assert annotations([verdict(Outcome.CANNOT_TELL)])[0].startswith("::warning")
+    assert workflow_commands([verdict(Outcome.CANNOT_TELL)])[0].startswith("::warning")
 
 
 def test_json_holds_every_field() -> None:
