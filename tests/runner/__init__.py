@@ -1,0 +1,1 @@
+"""The parts of tests/run.py: builds, suites, execution and tally."""
