@@ -106,7 +106,7 @@ class Repository:
             step = run_step(session.arm, argv, session.scratch, VARIABLES, input_path)
         self.usages.append(step.usage)
         session.operations += 1
-        metrics = {"peak_rss_bytes": step.usage.peak_rss_bytes, "wall_s": round(step.wall_s, 6)}
+        metrics = {"step_peak_rss_bytes": step.usage.peak_rss_bytes, "step_wall_s": round(step.wall_s, 6)}
         session.events.checkpoint(self._round, arguments[0], 0, metrics)
         return step.output
 

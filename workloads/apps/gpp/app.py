@@ -70,7 +70,7 @@ def _compile(session: Session, gpp: str, unit: str) -> tuple[Step, dict[str, flo
         raise CannotMeasure("TIDEMARK_WRAP and the scratch path must hold no comma: g++ -wrapper splits there.")
     argv = [gpp, "-O1", "-wrapper", ",".join(wrapper), f"{unit}.cc", "-o", unit]
     step = run_step(session.arm, argv, session.scratch, wrapped=False)
-    peaks: dict[str, float] = {"wall_s": round(step.wall_s, 6)}
+    peaks: dict[str, float] = {"step_wall_s": round(step.wall_s, 6)}
     launcher = " ".join([SETPRIV, "--pdeathsig", "KILL", *session.arm.wrap, ""])
     for command, usage in read_usages(record):
         name = Path(command.removeprefix(launcher).split(" ", 1)[0]).name
