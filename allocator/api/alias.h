@@ -5,9 +5,15 @@
 
 #include "base/compiler.h"
 
+#if defined(__clang__)
+#define EBB_ATTRIBUTES_OF(target)
+#else
+#define EBB_ATTRIBUTES_OF(target) copy(target),
+#endif
+
 #if defined(EBB_OVERRIDE)
 #define EBB_ALIAS(name, target, result, ...) \
-  extern "C" EBB_EXPORT result name(__VA_ARGS__) __attribute__((alias(#target), nothrow))
+  extern "C" EBB_EXPORT result name(__VA_ARGS__) __attribute__((EBB_ATTRIBUTES_OF(target) alias(#target), nothrow))
 #else
 #define EBB_ALIAS(name, target, result, ...) static_assert(true)
 #endif

@@ -12,6 +12,7 @@
 #include "base/bits.h"
 #include "base/compiler.h"
 #include "heap/alloc.h"
+#include "scavenger/park.h"
 
 using namespace ebb;
 
@@ -92,6 +93,10 @@ EBB_EXPORT size_t ebb_usable_size(const void* p) { return usable_bytes(p); }
 EBB_EXPORT size_t ebb_good_size(size_t size) { return good_bytes(size); }
 
 EBB_EXPORT void ebb_collect(bool force) { collect(force); }
+
+EBB_EXPORT bool ebb_park_begin(void) { return park_begin(); }
+
+EBB_EXPORT void ebb_park_end(void) { park_end(); }
 
 }  // extern "C"
 

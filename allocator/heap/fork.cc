@@ -12,13 +12,13 @@
 #include "heap/process.h"
 #include "heap/shared_pages.h"
 #include "heap/thread.h"
+#include "os/os.h"
 #include "page/remote.h"
-
-#include <pthread.h>
 
 namespace ebb {
 
 constinit ForkHooks g_fork_hooks{};
+constinit std::atomic<bool> g_scavenger_present{false};
 
 namespace {
 
@@ -75,21 +75,25 @@ void parent() {
   if (g_fork_hooks.parent != nullptr) g_fork_hooks.parent();
 }
 
+// Releases up to kMost pages that somebody had claimed and nobody owns; returns whether there may be more.
+bool release_some_orphans(Arena* arena) {
+  constexpr int kMost = 64;
+  Page* orphans[kMost];
+  int found = 0;
+  arena->for_each_used([&](Slice* span) {
+    Page* page = as_page(span);
+    if (found == kMost || page->kind != SliceKind::kPage) return;
+    if (page->owner.load(std::memory_order_relaxed) != kNoOwner) return;
+    if ((page->remote.load(std::memory_order_relaxed) & remote::kOwnerless) == 0) orphans[found++] = page;
+  });
+  for (int i = 0; i < found; ++i) page_release(orphans[i]);
+  return found == kMost;
+}
+
 void release_orphans() {
-  Page* orphans = nullptr;
   for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) {
-    arena->for_each_used([&orphans](Slice* span) {
-      Page* page = as_page(span);
-      if (page->kind != SliceKind::kPage || page->owner.load(std::memory_order_relaxed) != kNoOwner) return;
-      if ((page->remote.load(std::memory_order_relaxed) & remote::kOwnerless) != 0) return;
-      page->orphan_next = orphans;
-      orphans = page;
-    });
-  }
-  while (orphans != nullptr) {
-    Page* page = orphans;
-    orphans = page->orphan_next;
-    page_release(page);
+    while (release_some_orphans(arena)) {
+    }
   }
 }
 
@@ -103,7 +107,7 @@ void child() {
     dead = thread;
   });
   g_thread_lock.reset_after_fork();
-  bool alone = dead == nullptr;
+  bool alone = dead == nullptr && !g_scavenger_present.load(std::memory_order_relaxed);
   while (dead != nullptr) {
     Thread* thread = dead;
     dead = thread->next;
@@ -116,6 +120,6 @@ void child() {
 
 }  // namespace
 
-void process_watch_fork() { pthread_atfork(prepare, parent, child); }
+void process_watch_fork() { os::watch_fork(prepare, parent, child); }
 
 }  // namespace ebb

@@ -1,7 +1,5 @@
 #include "heap/process.h"
 
-#include <pthread.h>
-
 #include <atomic>
 
 #include "arena/cage.h"
@@ -17,8 +15,7 @@ enum StartState : int { kNotStarted, kReady, kHopeless };
 
 constinit std::atomic<int> g_state{kNotStarted};
 constinit Lock g_start_lock{LockRank::kThreadRegistry};
-constinit pthread_key_t g_key;
-constinit bool g_has_key = false;
+constinit bool g_sees_thread_ends = false;
 
 // Ends the calling thread's part of the allocator. Destructors of other keys and of thread_local objects may
 // run later and allocate: they find an empty heap and make the thread a new Thread, which asks for this call
@@ -59,15 +56,15 @@ bool process_start() {
   // A set-user-ID program must not be steered by its caller's environment.
   if (!os::is_privileged_execution()) options_load(os::environment(), complain);
   bool ready = cage_initialise();
-  if (ready) g_has_key = pthread_key_create(&g_key, on_thread_end) == 0;
+  if (ready) g_sees_thread_ends = os::watch_thread_ends(on_thread_end);
   g_state.store(ready ? kReady : kHopeless, std::memory_order_release);
   return ready;
 }
 
 void process_watch_thread_end(Thread* thread) {
-  // Without a key (all 1024 are in use) the pages of ended threads stay theirs; frees of their blocks still
-  // work, as those are remote.
-  if (g_has_key) pthread_setspecific(g_key, thread);
+  // Where the libc has no room for that (all 1024 keys are in use) the pages of ended threads stay theirs; frees of
+  // their blocks still work, as those are remote.
+  if (g_sees_thread_ends) os::watch_this_thread(thread);
 }
 
 }  // namespace ebb

@@ -1,6 +1,8 @@
 // Start of the allocator in a process, and the events of a process's life: thread end and fork.
 #pragma once
 
+#include <atomic>
+
 namespace ebb {
 
 struct Thread;
@@ -24,5 +26,8 @@ struct ForkHooks {
   void (*child)();
 };
 extern ForkHooks g_fork_hooks;
+
+// Whether the scavenger's thread exists: it works on pages without being a Thread.
+extern std::atomic<bool> g_scavenger_present;
 
 }  // namespace ebb

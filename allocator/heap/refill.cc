@@ -63,6 +63,8 @@ bool refill(ThreadHeap* heap, size_t cls, bool* fresh) {
       page = page_adopt(heap->heap, cls);
       if (page == nullptr) page = new_page(heap, cls);
       if (page == nullptr) return false;
+      page->punched_live = kNeverPunched;
+      page->flags &= static_cast<uint8_t>(~kFlagSparse);
       page->owner.store(heap->thread->id(), std::memory_order_relaxed);
     }
     heap->active[cls] = page;

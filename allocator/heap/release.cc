@@ -8,28 +8,33 @@
 namespace ebb {
 namespace {
 
-// This thread's push claimed an ownerless page: it is empty, or has enough free blocks to be of use.
+// Keeps a claimed page in reserve, if the thread allocates from its class and has no other there. One that
+// only frees keeps none: what it frees is for others to find.
+bool keep_as_spare(Thread* thread, Page* page) {
+  ThreadHeap* heap = thread_heap_find(thread, page->heap);
+  size_t cls = page->cls;
+  if (heap == nullptr || heap->active[cls] == nullptr || heap->spare[cls] != nullptr) return false;
+  page_fold_remote(page);
+  if (page->countdown == 0) return false;
+  page_unlist(page);
+  page->punched_live = kNeverPunched;
+  page->flags &= static_cast<uint8_t>(~kFlagSparse);
+  page->owner.store(thread->id(), std::memory_order_relaxed);
+  heap->spare[cls] = page;
+  return true;
+}
+
+// This thread's push claimed an ownerless page: it is empty, or has enough free blocks to be of use. A parked
+// thread stays parked.
 EBB_NOINLINE void release_claimed(Page* page) {
   Thread* thread = thread_self_if_any();
-  if (thread != nullptr) {
+  if (thread != nullptr && thread->gate.load(std::memory_order_relaxed) == kRunning) {
     Gate gate(thread);
-    if (!gate.is_open()) return page_release(page);
-    ThreadHeap* heap = thread_heap_find(thread, page->heap);
-    size_t cls = page->cls;
-    // A thread that allocates from this class keeps one page in reserve; one that only frees keeps none.
-    if (heap != nullptr && heap->active[cls] != nullptr && heap->spare[cls] == nullptr) {
-      page_fold_remote(page);
-      if (page->countdown != 0) {
-        page_unlist(page);
-        page->owner.store(thread->id(), std::memory_order_relaxed);
-        heap->spare[cls] = page;
-        return;
-      }
-    }
-    page_release(page);
+    if (!gate.is_open() || !keep_as_spare(thread, page)) page_release(page);
   } else {
     page_release(page);
   }
+  run_deferred();
 }
 
 EBB_INLINE void push_local(Page* page, Block* block) {
@@ -55,10 +60,7 @@ void release_slow(void* p) {
 #endif
   Block* block = static_cast<Block*>(p);
   if (page->owner.load(std::memory_order_relaxed) == tls_owner) return push_local(page, block);
-  if (EBB_UNLIKELY(remote::push(page, block))) {
-    release_claimed(page);
-    run_deferred();
-  }
+  if (EBB_UNLIKELY(remote::push(page, block))) release_claimed(page);
 }
 
 // The last block of a page that this thread owns came back. The active page stays: the next refill hands its

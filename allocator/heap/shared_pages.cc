@@ -10,6 +10,7 @@ namespace ebb {
 
 constinit Lock g_sweep_step_lock{LockRank::kSweepStep};
 constinit Heap g_main_heap{0};
+constinit std::atomic<uint64_t> g_sparse_pages{0};
 
 namespace {
 
@@ -27,6 +28,13 @@ uint32_t release_threshold(const Page* page, uint32_t live, uint32_t sparse) {
 
 bool worth_listing(const Page* page, uint32_t live) {
   return page->capacity - live >= max_of(page->capacity / 8u, 1u);
+}
+
+// A page with few live blocks is for the scavenger to punch holes in.
+void mark_sparse(Page* page) {
+  if ((page->flags & kFlagSparse) != 0) return;
+  page->flags |= kFlagSparse;
+  if (g_sparse_pages.fetch_add(1, std::memory_order_relaxed) == 0) announce_armed();
 }
 
 void list_page(Page* page, bool at_back) {
@@ -83,14 +91,30 @@ void page_release(Page* page) {
     // mean walking it.
     uint32_t live = page->countdown - remote::count_of(word);
     if (live == 0) return page_retire(page);
-    if (live <= sparse) page->flags |= kFlagSparse;
+    if (live <= sparse && live < page->punched_live) mark_sparse(page);
     if (worth_listing(page, live) && (page->flags & kFlagListed) == 0) {
       list_page(page, (page->flags & kFlagSparse) != 0);
     }
     // Released last: from here on the page is anybody's.
-    if (remote::try_release(page, &word, release_threshold(page, live, sparse))) break;
+    if (remote::try_release(page, &word, release_threshold(page, live, sparse),
+                            (page->flags & kFlagSparse) != 0)) {
+      break;
+    }
   }
   count(Counter::k_pages_released);
+}
+
+Page* page_claim_sparse(Heap* heap, size_t cls, Page* anchor) {
+  // So many pages at a time: the lock is held for some microseconds. A page that is not sparse is the mark then.
+  constexpr int kLooks = 64;
+  LockGuard guard(heap->lock);
+  Page* front = heap->shared[cls].load(std::memory_order_relaxed);
+  if (front == nullptr || anchor == front) return nullptr;
+  Page* page = as_page(anchor != nullptr ? anchor->prev : front->prev);
+  for (int i = 0;; ++i, page = as_page(page->prev)) {
+    if ((remote::is_sparse(page) || i >= kLooks) && remote::try_claim(page)) return page;
+    if (page == front) return nullptr;
+  }
 }
 
 Page* page_adopt(Heap* heap, size_t cls) {
@@ -113,3 +137,4 @@ Page* page_adopt(Heap* heap, size_t cls) {
 }
 
 }  // namespace ebb
+

@@ -17,6 +17,14 @@ void page_retire(Page* page);
 // A page of the heap's class `cls` that nobody owned, now claimed; null when there is none. Any thread.
 Page* page_adopt(Heap* heap, size_t cls);
 
+// For the scavenger: the next sparse page of a list, claimed, from the back to the front. `anchor` is the page
+// that the last call returned, still claimed, or null at first; it stays where it is in the list, so it marks
+// the place. A page that is not sparse may come, as a mark. Null at the end.
+Page* page_claim_sparse(Heap* heap, size_t cls, Page* anchor);
+
+// About the number of pages that wait for the scavenger to punch holes; it sets this to zero when it begins.
+extern std::atomic<uint64_t> g_sparse_pages;
+
 // Takes a page that the caller claimed out of its heap's list.
 void page_unlist(Page* page);
 

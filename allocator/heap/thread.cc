@@ -106,11 +106,36 @@ bool Gate::enter_slow() {
   for (int spins = 0;; ++spins) {
     uint32_t state = thread_->gate.load(std::memory_order_relaxed);
     if (state == kBusy) return false;
+    if (state == kParked || state == kSweeping) thread_unpark(thread_);
     if (state == kRunning && thread_->gate.compare_exchange_weak(state, kBusy, std::memory_order_acquire)) return true;
     // Frozen: fork is under way and takes well under a millisecond.
     if (spins > 64) os::wait(reinterpret_cast<const uint32_t*>(&thread_->gate), state, 100000);
     cpu_relax();
   }
+}
+
+void thread_unpark(Thread* thread) {
+  uint32_t state = kParked;
+  if (EBB_UNLIKELY(!thread->gate.compare_exchange_strong(state, kRunning, std::memory_order_acquire,
+                                                         std::memory_order_relaxed))) {
+    // The sweep pauses after the page at hand when it sees this.
+    thread->wants_back.store(true, std::memory_order_relaxed);
+    for (int spins = 0;; ++spins) {
+      state = kParked;
+      if (thread->gate.compare_exchange_weak(state, kRunning, std::memory_order_acquire)) break;
+      if (state == kRunning) break;
+      if (spins > 256) os::wait(reinterpret_cast<const uint32_t*>(&thread->gate), state, 1000000);
+      cpu_relax();
+    }
+    thread->wants_back.store(false, std::memory_order_relaxed);
+  }
+  tls_owner = thread->id();
+  tls_heap = thread->current;
+}
+
+void thread_release_class(Thread* thread, size_t cls) {
+  release_class(&thread->main, cls, false);
+  for (ThreadHeap* part = thread->heaps; part != nullptr; part = part->next) release_class(part, cls, false);
 }
 
 void thread_release_pages(Thread* thread, bool recount) {

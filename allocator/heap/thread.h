@@ -31,6 +31,10 @@ enum GateState : uint32_t { kRunning = 0, kBusy, kParked, kSweeping, kFrozen, kF
 
 struct Thread {
   std::atomic<uint32_t> gate{kRunning};
+  std::atomic<bool> wants_back{false};  // parked, and waiting for the sweep to pause
+  bool touched = false;                 // has been in the slow path since it was last swept
+  uint16_t sweep_class = 0;             // where the sweep of the parked thread goes on
+  uint64_t swept_ns = 0;                // when it was last swept
   ThreadHeap main;               // for the main heap
   ThreadHeap* heaps = nullptr;   // for further heaps
   ThreadHeap* current = nullptr; // what malloc uses: `main`, unless the program has set another
@@ -64,6 +68,7 @@ class Gate {
     open_ = EBB_LIKELY(thread->gate.compare_exchange_strong(expected, kBusy, std::memory_order_acquire,
                                                             std::memory_order_relaxed)) ||
             enter_slow();
+    thread->touched = true;
   }
   EBB_INLINE ~Gate() {
     if (EBB_LIKELY(open_)) leave();
@@ -87,6 +92,12 @@ void thread_release_pages(Thread* thread, bool recount);
 // Forgets a thread whose pages are given up; its structure is reused by another thread.
 void thread_forget(Thread* thread);
 void thread_forget_unlinked(Thread* thread);  // the same for one that is in no registry any more
+
+// Gives up the pages that the thread holds of one class, in every heap.
+void thread_release_class(Thread* thread, size_t cls);
+
+// Takes the calling thread's heaps back; it is parked, or being swept. Waits for one page's work at most.
+void thread_unpark(Thread* thread);
 
 // All threads, for fork, statistics and the scavenger; guarded by g_thread_lock.
 extern Lock g_thread_lock;

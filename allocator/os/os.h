@@ -1,7 +1,7 @@
 // The contract with the operating system: everything that Ebb asks of it, and what each call promises.
 // Implemented by memory_linux.cc and process_linux.cc. OS headers and macros appear in os/ only.
 //
-// All calls are safe from any thread, never allocate, never change errno, and go to the kernel directly:
+// All calls are safe from any thread, never allocate unless they say so, never change errno, and go to the kernel directly:
 // a program may interpose mmap, madvise and friends with functions that allocate.
 #pragma once
 
@@ -81,6 +81,17 @@ void wake(const uint32_t* word, int count);
 
 // Starts a detached thread with all signals blocked and a small stack. False when refused.
 bool start_thread(void (*body)());
+
+// Has `ended(value)` called on each thread that watched itself, when it ends; called once, before any thread does.
+// False when the libc has no room left for that. May allocate.
+bool watch_thread_ends(void (*ended)(void* value));
+
+// Asks for that call, with `value`, when the calling thread ends; also while it is ending, then the libc calls again
+// for a bounded number of times. May allocate.
+void watch_this_thread(void* value);
+
+// Has the three called around each fork: before, and after in both processes. May allocate.
+void watch_fork(void (*prepare)(), void (*parent)(), void (*child)());
 
 // A full memory barrier on every running thread of this process. False where the kernel has none.
 bool process_barrier();

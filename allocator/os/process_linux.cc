@@ -22,6 +22,7 @@ namespace ebb::os {
 namespace {
 
 constinit std::atomic<ClockSource> g_clock{nullptr};
+constinit pthread_key_t g_thread_key;
 
 long as_long(const void* p) { return reinterpret_cast<long>(p); }
 
@@ -152,6 +153,12 @@ bool start_thread(void (*body)()) {
   errno = saved_errno;
   return started;
 }
+
+bool watch_thread_ends(void (*ended)(void* value)) { return pthread_key_create(&g_thread_key, ended) == 0; }
+
+void watch_this_thread(void* value) { pthread_setspecific(g_thread_key, value); }
+
+void watch_fork(void (*prepare)(), void (*parent)(), void (*child)()) { pthread_atfork(prepare, parent, child); }
 
 bool process_barrier() {
   constexpr long kPrivateExpedited = 1 << 3, kRegister = 1 << 4;

@@ -44,6 +44,8 @@ enum PageFlag : uint8_t {
   kFlagTailClean = 8,  // OS pages that are wholly uncarved hold no memory
 };
 
+constexpr uint16_t kNeverPunched = UINT16_MAX;
+
 struct Page : Slice {
   std::atomic<OwnerId> owner;
   Block* free;
@@ -62,7 +64,8 @@ struct Page : Slice {
       size_t offset;  // kLarge: distance of the block from the start of the span
     } large;
   };
-  Page* orphan_next;  // a list that a fork child makes of pages that were claimed by threads that are gone
+  uint16_t punched_live;  // live blocks when holes were last punched; kNeverPunched since it was allocated from
+  uint16_t reserved[3];
 
   bool has_blocks() const { return free != nullptr || hole_blocks != 0 || carved < capacity; }
 };

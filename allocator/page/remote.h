@@ -4,6 +4,7 @@
 //   bits 20..35  number of blocks in the list
 //   bits 36..51  ownerless pages: pushes until somebody must look at the page
 //   bit  52      ownerless
+//   bit  53      ownerless and sparse: the scavenger should punch holes in it
 //
 //            push: count + 1                          push: count + 1, remaining - 1
 //              ┌──┐                                        ┌──┐
@@ -37,6 +38,7 @@ constexpr uint64_t kFieldMask = 0xFFFF;
 constexpr uint64_t kOneBlock = uint64_t{1} << kCountShift;
 constexpr uint64_t kOnePush = uint64_t{1} << kRemainingShift;
 constexpr uint64_t kOwnerless = uint64_t{1} << 52;
+constexpr uint64_t kSparse = uint64_t{1} << 53;
 // Owned: `remaining` starts here and never gets to 0, as a page has at most 4096 blocks.
 constexpr uint64_t kOwned = kFieldMask << kRemainingShift;
 
@@ -55,7 +57,7 @@ EBB_INLINE bool push(Page* page, Block* block) {
     block->next = head_of(page, word);
     uint64_t next = (((word & ~kHeadMask) | head) + kOneBlock) - kOnePush;
     bool claim = (next >> kRemainingShift & kFieldMask) == 0;
-    if (claim) next = (next & ~kOwnerless) | kOwned;
+    if (claim) next = (next & ~(kOwnerless | kSparse)) | kOwned;
     EBB_TEST_POINT("remote.push");
     if (EBB_LIKELY(page->remote.compare_exchange_weak(word, next, std::memory_order_acq_rel,
                                                       std::memory_order_relaxed))) {
@@ -87,13 +89,17 @@ inline bool try_claim(Page* page) {
   return false;
 }
 
+// True when an ownerless page waits for the scavenger; a hint that a claim confirms.
+inline bool is_sparse(const Page* page) { return (page->remote.load(std::memory_order_relaxed) & kSparse) != 0; }
+
 // Makes an owned page ownerless; after `remaining` (at least 1) more pushes somebody claims it. `word` is the
 // state that `remaining` was computed from; when it has changed since, nothing happens but that it is read
 // anew, and false is returned: what was pushed meanwhile might have been the last live block.
-inline bool try_release(Page* page, uint64_t* word, uint32_t remaining) {
+inline bool try_release(Page* page, uint64_t* word, uint32_t remaining, bool sparse) {
   EBB_ASSERT(remaining >= 1 && remaining <= page->countdown - count_of(*word));
   EBB_ASSERT(page->owner.load(std::memory_order_relaxed) == kNoOwner);
-  uint64_t next = (*word & (kHeadMask | kFieldMask << kCountShift)) | kOwnerless | uint64_t{remaining} << kRemainingShift;
+  uint64_t next = (*word & (kHeadMask | kFieldMask << kCountShift)) | kOwnerless |
+                  uint64_t{remaining} << kRemainingShift | (sparse ? kSparse : 0);
   EBB_TEST_POINT("remote.release");
   return page->remote.compare_exchange_strong(*word, next, std::memory_order_acq_rel, std::memory_order_acquire);
 }

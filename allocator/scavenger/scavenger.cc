@@ -8,6 +8,7 @@
 #include "heap/process.h"
 #include "heap/thread.h"
 #include "os/os.h"
+#include "scavenger/sweep.h"
 #include "stats/counters.h"
 
 namespace ebb {
@@ -18,15 +19,20 @@ enum RunState : int { kIdle, kStarting, kRunningThread, kInline };
 
 constinit std::atomic<int> g_run_state{kIdle};
 constinit std::atomic<uint32_t> g_armings{0};  // futex word: counts the calls of on_armed
+constinit std::atomic<bool> g_sleeping{false};  // without a deadline
 constinit uint32_t g_tick_word = 0;            // never changes: what timed sleeps wait for
+constinit uint64_t g_holes_due_ns = 0;         // when sparse pages are punched; 0: none seen
 constinit std::atomic<uint64_t> g_inline_due_ns{0};
 constinit int g_process_id = 0;
 
+// Sleeping less than a millisecond at a time would be spinning.
 uint64_t tick_ns() {
-  return static_cast<uint64_t>(option(Option::k_purge_delay_ms)) * 1000000u / kPurgeAge;
+  return max_of<uint64_t>(static_cast<uint64_t>(option(Option::k_purge_delay_ms)) * 1000000u / kPurgeAge, 1000000u);
 }
 
 bool is_eager() { return option(Option::k_scavenger) == kEager || option(Option::k_purge_delay_ms) == 0; }
+
+const uint32_t* armings_word() { return reinterpret_cast<const uint32_t*>(&g_armings); }
 
 uint32_t first_threshold() {
   if (option(Option::k_scavenger) == kOff) return UINT32_MAX;
@@ -35,26 +41,30 @@ uint32_t first_threshold() {
 }
 
 void run() {
+  g_scavenger_present.store(true, std::memory_order_relaxed);
   g_run_state.store(kRunningThread, std::memory_order_release);
   // From now on every dirty slice counts: waking a thread costs less than keeping memory.
   if (option(Option::k_scavenger) != kOff) g_arm_threshold_slices.store(1, std::memory_order_relaxed);
   for (;;) {
     uint32_t seen = g_armings.load(std::memory_order_acquire);
-    if (scavenger_pass()) {
+    if (scavenger_pass(os::monotonic_ns())) {
       uint64_t due = os::monotonic_ns() + tick_ns();
       for (uint64_t now; (now = os::monotonic_ns()) < due;) os::wait(&g_tick_word, 0, due - now);
       begin_generation();
     } else {
-      os::wait(reinterpret_cast<const uint32_t*>(&g_armings), seen, UINT64_MAX);
+      g_sleeping.store(true, std::memory_order_seq_cst);
+      os::wait(armings_word(), seen, UINT64_MAX);
+      g_sleeping.store(false, std::memory_order_relaxed);
     }
   }
 }
 
 // The arenas' hook: inside slow paths, so it only leaves word.
 void on_armed() {
-  g_armings.fetch_add(1, std::memory_order_release);
+  // Sequentially consistent with g_sleeping: either this sees the sleeper, or the sleeper sees this.
+  g_armings.fetch_add(1, std::memory_order_seq_cst);
   if (g_run_state.load(std::memory_order_acquire) == kRunningThread) {
-    os::wake(reinterpret_cast<const uint32_t*>(&g_armings), 1);
+    if (g_sleeping.load(std::memory_order_seq_cst)) os::wake(armings_word(), 1);
   } else {
     g_deferred.store(true, std::memory_order_relaxed);
   }
@@ -66,7 +76,7 @@ void purge_inline() {
   uint64_t due = g_inline_due_ns.load(std::memory_order_relaxed);
   if (now < due || !g_inline_due_ns.compare_exchange_strong(due, now + tick_ns(), std::memory_order_relaxed)) return;
   begin_generation();
-  if (!scavenger_pass()) g_deferred.store(false, std::memory_order_relaxed);
+  if (!scavenger_pass(now)) g_deferred.store(false, std::memory_order_relaxed);
 }
 
 // At the end of a slow path, where nothing is held.
@@ -88,14 +98,40 @@ void on_deferred() {
 void after_fork_in_child() {
   g_process_id = os::process_id();
   g_run_state.store(kIdle, std::memory_order_relaxed);
+  g_sleeping.store(false, std::memory_order_relaxed);
+  g_scavenger_present.store(false, std::memory_order_relaxed);
   g_deferred.store(false, std::memory_order_relaxed);
   g_arm_threshold_slices.store(first_threshold(), std::memory_order_relaxed);
 }
 
 }  // namespace
 
-bool scavenger_pass() {
-  bool dirty = false;
+namespace {
+
+// Sparse pages wait hole_interval_ms for more of their blocks to come back, so that a page is punched once.
+bool holes_are_due(uint64_t now_ns) {
+  if (g_sparse_pages.load(std::memory_order_relaxed) == 0) return false;
+  if (g_holes_due_ns == 0) {
+    g_holes_due_ns = now_ns + (is_eager() ? 0 : static_cast<uint64_t>(option(Option::k_hole_interval_ms)) * 1000000u);
+  }
+  return now_ns >= g_holes_due_ns;
+}
+
+}  // namespace
+
+void scavenger_notice_park() {
+  if (g_run_state.load(std::memory_order_relaxed) != kRunningThread || g_sleeping.load(std::memory_order_relaxed)) {
+    on_armed();
+  }
+}
+
+bool scavenger_pass(uint64_t now_ns) {
+  bool later = sweep_parked_threads(now_ns);
+  if (holes_are_due(now_ns)) {
+    punch_sparse_pages();
+    g_holes_due_ns = 0;
+  }
+  bool dirty = later || g_sparse_pages.load(std::memory_order_relaxed) != 0;
   for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) dirty |= arena->purge_due();
   return dirty;
 }

@@ -12,8 +12,12 @@ void scavenger_connect();
 // Takes over a change of its options.
 void scavenger_reconfigure();
 
-// One pass over all arenas at the present generation; returns whether something dirty remains. The thread's
-// loop calls it; tests drive it with a clock of their own.
-bool scavenger_pass();
+// A thread that has work for a sweep has parked: wakes the scavenger if it sleeps without a deadline.
+void scavenger_notice_park();
+
+// What is to be done at `now_ns`: parked threads swept, holes punched, free spans purged. Returns whether
+// anything remains to be done later. The thread's loop calls it once a tick; tests drive it with a clock of
+// their own.
+bool scavenger_pass(uint64_t now_ns);
 
 }  // namespace ebb

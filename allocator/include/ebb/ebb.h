@@ -78,6 +78,15 @@ EBB_API const char* ebb_version(void);
  * the call is back with the operating system. */
 EBB_API void ebb_collect(bool force);
 
+/* Around a blocking wait (epoll_wait, a condition variable): the calling thread's memory is handed to the
+ * scavenger, which gives back what is free in it while the thread sleeps. Returns true when it was handed
+ * over; false when there is no scavenger (option `scavenger` off): then what the thread kept for reuse was
+ * given up at once. Allocating and freeing between the two calls is safe; allocating ends the park. */
+EBB_API bool ebb_park_begin(void);
+
+/* Takes the memory back; waits at most for the work on one page. Without effect when not parked. */
+EBB_API void ebb_park_end(void);
+
 /* ---- options: see docs/options.md; names as in the environment, without EBB_, in small letters ---- */
 
 /* The value of an option; false when there is none of this name. */

@@ -1,0 +1,17 @@
+// The scavenger's work on pages: taking surplus from parked threads, and punching holes in sparse pages that
+// nobody owns. Each step works on one page and can be paused after it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ebb {
+
+// Gives up the pages of threads that have been parked, are due (hole_interval_ms since they were last swept)
+// and have been in their slow path since. Returns whether parked threads remain that are not due yet.
+bool sweep_parked_threads(uint64_t now_ns);
+
+// Punches holes in all sparse pages. Returns the bytes given back.
+size_t punch_sparse_pages();
+
+}  // namespace ebb
