@@ -1,8 +1,8 @@
 // The contract with the operating system: everything that Ebb asks of it, and what each call promises.
 // Implemented by memory_linux.cc and process_linux.cc. OS headers and macros appear in os/ only.
 //
-// All calls are safe from any thread, never allocate unless they say so, never change errno, and go to the kernel directly:
-// a program may interpose mmap, madvise and friends with functions that allocate.
+// All calls are safe from any thread, never allocate unless they say so, never change errno, and go to the kernel
+// directly: a program may interpose mmap, madvise and friends with functions that allocate.
 #pragma once
 
 #include <cstddef>
