@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import cycle
 
 from results.records import Build, Measurement
 
@@ -16,7 +17,7 @@ REFERENCE = "reference"
 _ROLE_ORDER = {"tree": 0, "pin": 1}
 
 STYLES = 10
-"""How many styles style.css tells apart by colour and dash."""
+"""How many styles style.css tells apart by colour and dash; the first two belong to the tree and the pin."""
 LIVE_STYLE = STYLES
 """The style of what a workload holds itself: no arm has it."""
 
@@ -56,8 +57,11 @@ def arms_of(measurements: Iterable[Measurement]) -> list[Arm]:
             return 3, 0, key[0]
         return _ROLE_ORDER.get(key[1], 2), seen[key], key[0]
 
+    styles = cycle(range(len(_ROLE_ORDER), STYLES))
     ordered = sorted(seen, key=place)
-    return [Arm(allocator, role, index % STYLES) for index, (allocator, role) in enumerate(ordered)]
+    return [
+        Arm(allocator, role, _ROLE_ORDER[role] if role in _ROLE_ORDER else next(styles)) for allocator, role in ordered
+    ]
 
 
 def builds_of(measurements: Iterable[Measurement]) -> dict[tuple[str, str], list[Build]]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from dashboards.arms import Arm
 from dashboards.figures import format_exact, format_ratio, format_value, ratio_step
-from dashboards.summary import TITLES, Case, Cell, Cells, MetricKey, label, metric_order
+from dashboards.summary import REGION, TITLES, WALL, Case, Cell, Cells, MetricKey, label, metric_order
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,16 @@ class Matrix:
 def matrices(cells: Cells, arms: Sequence[Arm]) -> list[Matrix]:
     """Return the matrices of the metrics that the index shows, in order."""
     shown = sorted((key for key in cells if key.metric in TITLES), key=metric_order)
-    return [_matrix(key, cells[key], arms) for key in shown]
+    timed = {case for key in shown if key.metric == WALL for case in cells[key]}
+    tables = []
+    for key in shown:
+        by_case = cells[key]
+        if key.metric == REGION:
+            # What times a workload's region stands in only where nothing has timed the whole process.
+            by_case = {case: by_arm for case, by_arm in by_case.items() if case not in timed}
+        if by_case:
+            tables.append(_matrix(key, by_case, arms))
+    return tables
 
 
 def _matrix(key: MetricKey, by_case: dict[Case, dict[tuple[str, str], Cell]], arms: Sequence[Arm]) -> Matrix:
@@ -83,9 +92,9 @@ def _matrix(key: MetricKey, by_case: dict[Case, dict[tuple[str, str], Cell]], ar
 
 
 def best_of(cells: Sequence[Cell | None]) -> float | None:
-    """Return the smallest median; every metric of the matrix is better when it is smaller."""
+    """Return the smallest median, for a metric that is better when smaller; None where none is or all are zero."""
     medians = [cell.median for cell in cells if cell is not None and cell.median is not None]
-    return min(medians, default=None)
+    return min(medians) if any(medians) else None
 
 
 def shown_cell(cell: Cell | None, best: float | None) -> MatrixCell:

@@ -93,6 +93,9 @@ def _points(arm: Arm, measurements: Sequence[Measurement]) -> tuple[Point, ...]:
         values = [sample.value for sample in samples]
         middle = statistics.median(values)
         title = f"{arm.name}, {_name(checkpoint, samples[0])}: {format_value('bytes', middle)}"
+        times = [sample.time_s for sample in samples if sample.time_s is not None]
+        if times:
+            title += f" after {format_value('s', statistics.median(times))}"
         if len(values) > 1:
             title += f" (median of {len(values)})"
         several = len(values) > 1

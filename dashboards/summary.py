@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from dashboards.arms import arm_key
 from results.records import Measurement, Sample
 
+WALL = "wall_s"
+REGION = "region_s"
 PEAK = "peak_rss_bytes"
 END = "end_rss_bytes"
 RESIDENT = "rss_bytes"
@@ -27,8 +29,8 @@ REPEAT_LABELS = frozenset({"run", "repetition"})
 
 TITLES = {
     "instructions": "Instructions",
-    "wall_s": "Wall clock",
-    "region_s": "Wall clock of the region of interest",
+    WALL: "Wall clock",
+    REGION: "Wall clock of the region of interest",
     PEAK: "Peak resident memory",
     END: "Resident memory at the end",
 }
@@ -37,7 +39,7 @@ TITLES = {
 _PROMISED = {
     "callgrind": ("instructions",),
     "perf": ("instructions",),
-    "hyperfine": ("wall_s",),
+    "hyperfine": (WALL,),
     "smaps": (PEAK, END),
 }
 """What a provider would have given where it failed."""

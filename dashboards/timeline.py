@@ -3,7 +3,7 @@
 Who calls it: site.py. Reads the store; safe from any thread that may use the store.
 
 Invariants
-1. A line joins figures of one environment and one provider only: others would not be comparable.
+1. A line joins figures of one environment, one provider and one profile only: others would not be comparable.
 2. A working tree that differed from its commit is a point of its own, and says so.
 """
 
@@ -19,10 +19,10 @@ import pandas as pd
 from dashboards.arms import REFERENCE
 from dashboards.figures import format_value, short_revision
 from dashboards.line_chart import Line, LineChart, Point
-from dashboards.summary import END, PEAK, REPEAT_LABELS, TITLES, MetricKey, label, metric_order
+from dashboards.summary import END, PEAK, REPEAT_LABELS, TITLES, WALL, MetricKey, label, metric_order
 from results import Store
 
-_METRICS = ("instructions", "wall_s", PEAK, END)
+_METRICS = ("instructions", WALL, PEAK, END)
 _TICKS_MAX = 12
 
 
@@ -40,6 +40,7 @@ class TimelineChart:
 
     key: MetricKey
     label: str
+    profile: str
     chart: LineChart
     rows: tuple[tuple[str, float, int], ...]
     """Commit, median and number of samples."""
@@ -87,9 +88,9 @@ def _timeline(figures: pd.DataFrame) -> Timeline:
     pinned = set(figures[figures.arm == "pin"].commit)
     names = list(dict.fromkeys(figures.commit))
     commits = tuple(Commit(name, name in pinned) for name in names)
-    groups = figures.groupby(["metric", "provider", "workload", "variant"])
+    groups = figures.groupby(["metric", "provider", "workload", "variant", "profile"])
     charts = [_chart(key, group, commits) for key, group in groups]
-    charts.sort(key=lambda each: (metric_order(each.key), each.label))
+    charts.sort(key=lambda each: (metric_order(each.key), each.label, each.profile))
     first = figures.iloc[-1]
     return Timeline(
         first.allocator, first.environment_key, f"{first.cpu_model}, kernel {first.kernel}", commits, tuple(charts)
@@ -97,35 +98,30 @@ def _timeline(figures: pd.DataFrame) -> Timeline:
 
 
 def _chart(group_key: Hashable, group: pd.DataFrame, commits: tuple[Commit, ...]) -> TimelineChart:
-    metric, provider, workload, variant = group_key if isinstance(group_key, tuple) else (group_key, "", "", "")
-    key = MetricKey(str(metric), str(provider))
+    assert isinstance(group_key, tuple)
+    metric, provider, workload, variant, profile = (str(part) for part in group_key)
+    allocator, environment_key = str(group.allocator.iloc[0]), str(group.environment_key.iloc[0])
     unit = str(group.unit.iloc[-1])
-    places = {commit.name: place for place, commit in enumerate(commits)}
-    rows, points = [], []
-    for name, values in group.groupby("commit", sort=False).value:
-        middle = float(values.median())
-        rows.append((str(name), middle, len(values)))
-        points.append(_point(str(name), places[str(name)], values, unit))
-    points.sort(key=lambda point: point.x)
-    rows.sort(key=lambda row: places[row[0]])
-    title = f"{TITLES[key.metric]} of {label((str(workload), str(variant)))}"
+    by_commit = {str(name): values for name, values in group.groupby("commit", sort=False).value}
+    measured = [(place, commit) for place, commit in enumerate(commits) if commit.name in by_commit]
+    points = tuple(_point(commit.name, place, by_commit[commit.name], unit) for place, commit in measured)
+    case = label((workload, variant))
     chart = LineChart(
-        slug=f"timeline-{group.environment_key.iloc[0]}-{metric}-{provider}-{workload}-{variant}",
-        title=title,
+        slug=f"timeline-{allocator}-{environment_key}-{'-'.join(group_key)}",
+        title=f"{TITLES[metric]} of {case}, {profile}",
         description=f"{len(points)} commits in the order they were first measured; pins are marked.",
         x_label="commit",
         unit=unit,
-        lines=(Line(str(group.allocator.iloc[0]), 0, tuple(points), emphasized=True),),
-        x_ticks=_commit_ticks(points, commits),
-        marks=tuple(
-            (place, f"pin {commit.name}")
-            for place, commit in enumerate(commits)
-            if commit.is_pin and any(point.x == place for point in points)
-        ),
+        lines=(Line(allocator, 0, points, emphasized=True),),
+        x_ticks=_commit_ticks(measured),
+        marks=tuple((place, f"pin {commit.name}") for place, commit in measured if commit.is_pin),
         from_zero=False,
         is_continuous=False,
     )
-    return TimelineChart(key, label((str(workload), str(variant))), chart, tuple(rows), unit)
+    rows = tuple(
+        (commit.name, float(by_commit[commit.name].median()), len(by_commit[commit.name])) for _, commit in measured
+    )
+    return TimelineChart(MetricKey(metric, provider), case, profile, chart, rows, unit)
 
 
 def _point(name: str, place: int, values: Any, unit: str) -> Point:
@@ -135,9 +131,7 @@ def _point(name: str, place: int, values: Any, unit: str) -> Point:
     return Point(place, middle, title, low, high)
 
 
-def _commit_ticks(points: list[Point], commits: tuple[Commit, ...]) -> tuple[tuple[float, str], ...]:
-    """Return as many commits' names as fit under the axis, the first and the last among them."""
-    places = sorted({int(point.x) for point in points})
-    stride = max(1, -(-len(places) // _TICKS_MAX))
-    chosen = places[::-1][::stride][::-1]
-    return tuple((place, commits[place].name[:7]) for place in chosen)
+def _commit_ticks(measured: list[tuple[int, Commit]]) -> tuple[tuple[float, str], ...]:
+    """Return as many commits' names as fit under the axis, the last always among them."""
+    stride = max(1, -(-len(measured) // _TICKS_MAX))
+    return tuple((place, commit.name[:7]) for place, commit in measured[::-1][::stride][::-1])

@@ -205,6 +205,29 @@ def test_one_common_row_is_no_mean() -> None:
     assert matrix.means == () and matrix.ranking == []
 
 
+def test_a_region_is_timed_in_the_matrix_only_where_nothing_else_is() -> None:
+    def timed(workload: str, provider: str, **figures: float) -> Measurement:
+        samples = tuple(Sample(metric, "s", value) for metric, value in figures.items())
+        return Measurement(
+            "r", Build("a", "1"), workload, "default", "quick", provider, "reference", "ok", samples=samples
+        )
+
+    measurements = [
+        timed("w1", "hyperfine", wall_s=2.0, region_s=1.0),
+        timed("w1", "smaps", region_s=1.5),
+        timed("w2", "smaps", region_s=3.0),
+    ]
+    tables = matrices(summarize(measurements), arms_of(measurements))
+    shown = {(table.key.metric, table.key.provider): [row.label for row in table.rows] for table in tables}
+    assert shown == {("wall_s", "hyperfine"): ["w1"], ("region_s", "smaps"): ["w2"]}
+
+
+def test_a_row_of_zeros_has_no_best() -> None:
+    measurements = [_measured("a", "w1", 0), _measured("b", "w1", 0)]
+    (matrix,) = matrices(summarize(measurements), arms_of(measurements))
+    assert [(cell.is_best, cell.step, cell.text) for cell in matrix.rows[0].cells] == [(False, None, "0")] * 2
+
+
 def test_a_best_of_zero_ranks_the_others_last() -> None:
     measurements = [_measured("a", "w1", 0), _measured("b", "w1", 40)]
     (matrix,) = matrices(summarize(measurements), arms_of(measurements))
@@ -219,8 +242,12 @@ def test_repeats_that_failed_are_counted_beside_those_that_did_not() -> None:
 
 
 def test_arms_keep_their_styles_apart() -> None:
-    measurements = [_measured(f"a{n}", "w", 1.0) for n in range(STYLES)]
-    assert len({arm.style for arm in arms_of(measurements)}) == STYLES
+    references = [_measured(f"a{n}", "w", 1.0) for n in range(STYLES - 2)]
+    own = [_measured("ebb", "w", 1.0, arm) for arm in ("pin", "tree")]
+    styles = {arm.name: arm.style for arm in arms_of(references + own)}
+    assert len(set(styles.values())) == STYLES
+    assert (styles["ebb (tree)"], styles["ebb (pin)"]) == (0, 1)
+    assert {arm.name: arm.style for arm in arms_of(references)}.items() <= styles.items()
 
 
 @pytest.mark.parametrize(

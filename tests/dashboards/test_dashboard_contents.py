@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import statistics
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import dashboards
 from browser import Browser
 from dashboards.explanation import read_explanation, read_verdicts
 from results import Attachment, Build, Measurement, Run, Sample, Store, open_store
-from sample_results import ALLOCATORS, ENVIRONMENT, REVISIONS, ROUNDS, VERDICTS, WORKLOADS
+from sample_results import ALLOCATORS, ENVIRONMENT, EPOCH, REVISIONS, ROUNDS, VERDICTS, WORKLOADS
 
 TABLE = """(() => {
   const table = document.querySelector(arguments[0]);
@@ -222,6 +223,29 @@ def test_the_timeline_has_a_point_a_commit_and_marks_the_pin(site: Path, browser
     assert marks == [f"pin {REVISIONS[2][:10]}"]
     assert len(charts["peak_rss_bytes", "idle"][0]) == len(REVISIONS)
     assert len(charts["wall_s", "idle"][0]) == 2
+
+
+def test_a_line_joins_only_what_can_be_compared(tmp_path: Path, browser: Browser) -> None:
+    """Two profiles, two providers, two machines and two allocators: each has a chart of its own."""
+    elsewhere = dataclasses.replace(ENVIRONMENT, cpu_model="Neoverse-N1")
+    with open_store(str(tmp_path / "s.sqlite")) as store:
+        for day, revision in enumerate(("a" * 40, "b" * 40)):
+            for environment in (ENVIRONMENT, elsewhere):
+                run = Run("bench", "make bench", revision, environment, EPOCH + timedelta(days=day))
+                store.begin_run(run)
+                for name, profile, provider in (
+                    ("ebb", "quick", "callgrind"), ("ebb", "full", "callgrind"), ("ebb", "quick", "perf"),
+                    ("mine", "quick", "callgrind"),
+                ):  # fmt: skip
+                    fields = {"profile": profile, "provider": provider, "build": Build(name, revision)}
+                    store.record(_measurement(run, samples=(Sample("instructions", "count", 9.0 + day),), **fields))
+        site = dashboards.build(store, tmp_path / "site")
+    browser.open(site / "timeline.html")
+    assert len(browser.evaluate("[...document.querySelectorAll('main h2')].map((each) => each.innerText)")) == 4
+    read = "[...document.querySelectorAll('svg.chart')].map((each) => [...each.querySelectorAll('circle')].map((p) => p.dataset.value))"
+    assert browser.evaluate(read) == [["9.0", "10.0"]] * 8
+    ids = browser.evaluate("[...document.querySelectorAll('svg.chart')].map((each) => each.id)")
+    assert len(set(ids)) == 8
 
 
 def test_one_commit_alone_is_a_table(tmp_path: Path, browser: Browser) -> None:
