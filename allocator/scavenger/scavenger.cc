@@ -6,6 +6,7 @@
 #include "base/bits.h"
 #include "config/options.h"
 #include "heap/process.h"
+#include "heap/shared_pages.h"
 #include "heap/thread.h"
 #include "os/os.h"
 #include "scavenger/sweep.h"

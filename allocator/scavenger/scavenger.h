@@ -4,6 +4,8 @@
 // deadline while nothing is dirty, and otherwise begins a new generation every purge_delay_ms / kPurgeAge.
 #pragma once
 
+#include <cstdint>
+
 namespace ebb {
 
 // Connects the scavenger to the arenas; called once, when the allocator is ready. Starts nothing.
