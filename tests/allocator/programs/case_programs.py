@@ -67,9 +67,12 @@ class CaseCompiler:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def program(self, source: str, *extra: str) -> Path:
-        """Return the program made of `source` with the further compiler arguments `extra`."""
-        return self._compile(source, Path(source).stem, extra)
+    def program(self, source: str, *extra: str, name: str = "") -> Path:
+        """Return the program made of `source` with the further compiler arguments `extra`.
+
+        One source compiled in two ways needs a `name` for the second.
+        """
+        return self._compile(source, name or Path(source).stem, extra)
 
     def library(self, source: str, name: str, *extra: str) -> Path:
         """Return the shared library `lib<name>.so` made of `source`."""

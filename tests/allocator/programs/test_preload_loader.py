@@ -125,6 +125,13 @@ def test_preload_with_an_audit_library(compiler: CaseCompiler) -> None:
     assert "proc" in ended.output and ended.complaint == ""
 
 
+def test_address_sanitizer_program(compiler: CaseCompiler) -> None:
+    """ASan refuses to run behind another allocator, and says so; a crash before it can is wrong."""
+    program = compiler.program("058_linked_program.c", "-fsanitize=address", name="sanitized")
+    ended = run_case(program)
+    assert ended.status == 0 or "ASan runtime does not come first" in ended.complaint, f"status {ended.status}"
+
+
 def test_program_with_an_allocator_of_its_own(compiler: CaseCompiler) -> None:
     expect_success(run_case(compiler.program("059_own_allocator.c", "-fno-builtin")))
 
