@@ -37,8 +37,11 @@ namespace ebb {
 namespace {
 
 #if defined(EBB_STATIC_RUNTIME)
+constexpr bool has_runtime() { return true; }
 void* late_runtime(const char*) { return nullptr; }
 #else
+bool has_runtime() { return &std::get_new_handler != nullptr && &__cxa_begin_catch != nullptr; }
+
 // A function of a C++ runtime that is loaded, wherever; null when there is none.
 void* late_runtime(const char* name) {
   void* function = nullptr;
@@ -53,18 +56,16 @@ void* late_runtime(const char* name) {
 }
 #endif
 
-bool has_runtime() { return &std::get_new_handler != nullptr && &__cxa_begin_catch != nullptr; }
-
 std::new_handler current_handler() {
   using Getter = std::new_handler (*)();
-  Getter getter = &std::get_new_handler;
+  Getter getter = std::get_new_handler;
   if (getter == nullptr) getter = reinterpret_cast<Getter>(late_runtime("_ZSt15get_new_handlerv"));
   return getter == nullptr ? nullptr : getter();
 }
 
 [[noreturn]] void throw_bad_alloc(size_t size) {
   using Thrower = void (*)();
-  Thrower thrower = &std::__throw_bad_alloc;
+  Thrower thrower = std::__throw_bad_alloc;
   if (thrower == nullptr) thrower = reinterpret_cast<Thrower>(late_runtime("_ZSt17__throw_bad_allocv"));
   if (thrower != nullptr) thrower();
   Message message;

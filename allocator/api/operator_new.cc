@@ -22,6 +22,16 @@ static_assert(sizeof(size_t) == sizeof(unsigned long));
 
 namespace {
 
+EBB_NOINLINE void* new_slow(std::size_t size) {
+  void* p = allocate(size);
+  return EBB_LIKELY(p != nullptr) ? p : new_failed(size, kBlockAlign);
+}
+
+EBB_NOINLINE void* new_slow_nothrow(std::size_t size) noexcept {
+  void* p = allocate(size);
+  return EBB_LIKELY(p != nullptr) ? p : new_failed_nothrow(size, kBlockAlign);
+}
+
 EBB_INLINE void* aligned(std::size_t size, std::align_val_t alignment) {
   size_t bytes = static_cast<size_t>(alignment);
   return EBB_LIKELY(is_power_of_two(bytes)) ? allocate_aligned(bytes, size) : nullptr;
@@ -32,13 +42,13 @@ EBB_INLINE void* aligned(std::size_t size, std::align_val_t alignment) {
 // ---- new ----
 
 EBB_EXPORT void* operator new(std::size_t size) {
-  void* p = allocate(size);
-  return EBB_LIKELY(p != nullptr) ? p : new_failed(size, kBlockAlign);
+  void* p = allocate_listed(size);
+  return EBB_LIKELY(p != nullptr) ? p : new_slow(size);
 }
 
 EBB_EXPORT void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  void* p = allocate(size);
-  return EBB_LIKELY(p != nullptr) ? p : new_failed_nothrow(size, kBlockAlign);
+  void* p = allocate_listed(size);
+  return EBB_LIKELY(p != nullptr) ? p : new_slow_nothrow(size);
 }
 
 EBB_EXPORT void* operator new(std::size_t size, std::align_val_t alignment) {

@@ -44,6 +44,18 @@ EBB_INLINE void* allocate(size_t size) {
   return block;
 }
 
+// The pop alone, null where allocate() takes a slow path: for operator new, which has to look at the result and
+// would need a frame to do so behind a call.
+EBB_INLINE void* allocate_listed(size_t size) {
+  if (EBB_UNLIKELY(size > kTableMost)) return nullptr;
+  ThreadHeap* heap = const_cast<ThreadHeap*>(tls_heap);
+  Block** list = &heap->free[heap->classes.entry[(size + kBlockAlign - 1) / kBlockAlign]];
+  Block* block = *list;
+  if (EBB_UNLIKELY(block == nullptr)) return nullptr;
+  *list = block->next;
+  return block;
+}
+
 EBB_INLINE void release(void* p) {
   uintptr_t offset = reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(g_cage.base);
   if (EBB_UNLIKELY(offset >= g_cage.size)) return release_slow(p);
