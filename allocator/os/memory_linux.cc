@@ -9,6 +9,7 @@
 #include "base/bits.h"
 #include "base/check.h"
 #include "base/units.h"
+#include "os/fault.h"
 #include "os/os.h"
 #include "os/syscall.h"
 
@@ -31,6 +32,10 @@ void* map(void* where, size_t bytes, int protection, int extra_flags) {
 
 }  // namespace
 
+#if defined(EBB_TEST_POINTS)
+constinit FaultHook g_fault_hook = nullptr;
+#endif
+
 size_t page_bytes() {
   size_t bytes = g_page_bytes.load(std::memory_order_relaxed);
   if (EBB_UNLIKELY(bytes == 0)) {
@@ -45,7 +50,7 @@ void set_page_bytes_for_test(size_t bytes) { g_page_bytes.store(bytes, std::memo
 
 void* reserve(size_t bytes, size_t alignment) {
   EBB_ASSERT(is_power_of_two(alignment));
-  if (bytes > SIZE_MAX - alignment) return nullptr;
+  if (bytes > SIZE_MAX - alignment || is_refused_by_test("reserve", nullptr, bytes)) return nullptr;
   // mmap aligns to OS pages only: ask for more and give the ends back.
   size_t slack = alignment > page_bytes() ? alignment - page_bytes() : 0;
   void* mapped = map(nullptr, bytes + slack, PROT_NONE, 0);
@@ -61,18 +66,27 @@ void* reserve(size_t bytes, size_t alignment) {
 void release(void* start, size_t bytes) { raw_syscall(SYS_munmap, as_long(start), static_cast<long>(bytes)); }
 
 bool commit(void* start, size_t bytes) {
+  if (is_refused_by_test("commit", start, bytes)) return false;
   return raw_syscall(SYS_mprotect, as_long(start), static_cast<long>(bytes), PROT_READ | PROT_WRITE) == 0;
 }
 
 bool purge(void* start, size_t bytes) {
+  if (is_refused_by_test("purge", start, bytes)) return false;
   return raw_syscall(SYS_madvise, as_long(start), static_cast<long>(bytes), MADV_DONTNEED) == 0;
 }
 
-bool decommit(void* start, size_t bytes) { return map(start, bytes, PROT_NONE, MAP_FIXED) != nullptr; }
+bool decommit(void* start, size_t bytes) {
+  if (is_refused_by_test("decommit", start, bytes)) return false;
+  return map(start, bytes, PROT_NONE, MAP_FIXED) != nullptr;
+}
 
-bool renew(void* start, size_t bytes) { return map(start, bytes, PROT_READ | PROT_WRITE, MAP_FIXED) != nullptr; }
+bool renew(void* start, size_t bytes) {
+  if (is_refused_by_test("renew", start, bytes)) return false;
+  return map(start, bytes, PROT_READ | PROT_WRITE, MAP_FIXED) != nullptr;
+}
 
 bool move_pages(void* from, void* to, size_t bytes) {
+  if (is_refused_by_test("move_pages", from, bytes)) return false;
   long result = raw_syscall(SYS_mremap, as_long(from), static_cast<long>(bytes), static_cast<long>(bytes),
                             MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, as_long(to));
   return !syscall_failed(result);

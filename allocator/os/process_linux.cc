@@ -15,6 +15,7 @@
 
 #include "base/bits.h"
 #include "base/units.h"
+#include "os/fault.h"
 #include "os/os.h"
 #include "os/syscall.h"
 
@@ -135,6 +136,7 @@ void* thread_entry(void* body) {
 }  // namespace
 
 bool start_thread(void (*body)()) {
+  if (is_refused_by_test("start_thread", nullptr, 0)) return false;
   int saved_errno = errno;
   // The new thread inherits the mask: no signal of the program is ever delivered to it.
   sigset_t all, before;
