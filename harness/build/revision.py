@@ -97,7 +97,9 @@ def build_revision(layout: Layout, config: AllocatorConfig, revision: str) -> Re
         compiler, flags = read_cmake_cache(build)
         artefact = build / config.artefact
         if not artefact.is_file():
-            raise CannotMeasure(f"{what} was built but left no {config.artefact}: correct `artefact` in allocators.toml.")
+            raise CannotMeasure(
+                f"{what} was built but left no {config.artefact}: correct `artefact` in allocators.toml."
+            )
         record = {"commit": commit, "tree": tree, "compiler": compiler, "flags": flags}
         temporary = home / "done.json.new"
         temporary.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")

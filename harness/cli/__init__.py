@@ -26,7 +26,7 @@ class Verbs(click.Group):
     """The group whose commands are the modules of this folder; a module is imported when its verb is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the verbs, sorted. A module ends in `_` where the verb alone is Python's own word (`import`, `list`)."""
+        """Return the verbs, sorted. A module's name ends in `_` where the verb is Python's own word (`import`)."""
         names = (module.name for module in pkgutil.iter_modules(__path__))
         return sorted(name.rstrip("_") for name in names if name not in NOT_COMMANDS)
 

@@ -15,7 +15,7 @@ from harness.model.arm import Arm
 from harness.model.errors import CannotMeasure
 from harness.model.pin import load_pin
 from harness.model.plan import build_plan
-from harness.model.workload import SETS, select_set
+from harness.model.workload import SETS, Profile, select_set
 from harness.present.outcome import exit_code, outcome_data, print_outcome
 from harness.present.progress import progress_for
 from results.store import Store
@@ -27,19 +27,21 @@ REPEATS = {"quick": 1, "full": 3}
 @click.option("--quick", is_flag=True, help="Small executions: under two minutes of measuring on two processors.")
 @click.option("--set", "set_name", type=click.Choice(SETS), default="fixed", show_default=True, help="Which workloads.")
 @click.option("--dashboard/--no-dashboard", default=True, show_default=True, help="Draw the static site afterwards.")
+@click.option("--resume", is_flag=True, help="Go on with the last bench if it was stopped, same options assumed.")
 @json_option
 @pass_context
-def command(context: Context, quick: bool, set_name: str, dashboard: bool, as_json: bool) -> int:
+def command(context: Context, quick: bool, set_name: str, dashboard: bool, resume: bool, as_json: bool) -> int:
     """Measure Ebb (tree and pin) and every reference allocator over a set of workloads."""
-    profile = "quick" if quick else "full"
+    profile: Profile = "quick" if quick else "full"
     known = context.workloads()
     selection = select_set(known, set_name, quick)
     left_out = [pair for pair in select_set(known, set_name) if pair not in selection]
     arms = bench_arms(context)
     counter = instruction_counter()
-    plan = build_plan(arms, selection, None, profile, REPEATS[profile], counter)  # type: ignore[arg-type]
+    plan = build_plan(arms, selection, None, profile, REPEATS[profile], counter)
     store = context.store()
-    with Session(context.layout, store, "bench", command_line(), progress_for()) as session:
+    stopped = context.stopped_run("bench") if resume else None
+    with Session(context.layout, store, "bench", command_line(), progress_for(), resume=stopped) as session:
         measurements = session.execute(plan)
     names = [workload.label(variant) for workload, variant in left_out]
     if as_json:

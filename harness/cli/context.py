@@ -18,6 +18,7 @@ from harness.model.allocator import AllocatorConfig, load_allocators
 from harness.model.errors import CannotMeasure
 from harness.model.layout import Layout
 from harness.model.workload import Workload, load_workloads
+from results.records import Run
 from results.store import Store, open_store
 
 PLAIN_WIDTH = 160
@@ -49,6 +50,13 @@ class Context:
         """Return for each workload the variant that tables show as the bare workload: its first."""
         return {workload.name: workload.variants[0].name for workload in load_workloads(self.layout).values()}
 
+    def stopped_run(self, kind: str) -> Run:
+        """Return the last run of a kind if it was stopped; CannotMeasure when it was not."""
+        runs = self.store().runs(kind=kind, limit=1)
+        if not runs or runs[0].status not in ("interrupted", "running"):
+            raise CannotMeasure("There is no stopped run to go on with: leave --resume out.")
+        return runs[0]
+
     def allocators(self) -> dict[str, AllocatorConfig]:
         """Return every configured allocator; CannotMeasure when the file is wrong."""
         return load_allocators(self.layout.allocators_file)
@@ -58,7 +66,9 @@ class Context:
         for config in self.allocators().values():
             if config.kind == "git" and config.repository == "self":
                 return config
-        raise CannotMeasure('No allocator has repository = "self" in allocators.toml: add the one this repository builds.')
+        raise CannotMeasure(
+            'No allocator has repository = "self" in allocators.toml: add the one this repository builds.'
+        )
 
 
 pass_context = click.make_pass_decorator(Context)
@@ -66,7 +76,9 @@ pass_context = click.make_pass_decorator(Context)
 
 def json_option(function: Function) -> Function:
     """Add `--json`: the result for machines on standard output, everything for people on standard error."""
-    return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON on standard output.")(function)
+    return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON on standard output.")(
+        function
+    )
 
 
 def print_json(value: object) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from typing import Sequence
+from typing import Sequence, cast
 
 import click
 
@@ -17,7 +17,7 @@ from harness.model.arm import PIN
 from harness.model.errors import CannotMeasure
 from harness.model.pin import Figure, Pin, load_pin, save_pin, succeed
 from harness.model.plan import build_plan
-from harness.model.workload import SETS, select_set
+from harness.model.workload import SETS, Profile, select_set
 from harness.present.figures import show
 from harness.present.progress import progress_for
 from results.records import Measurement, utc_now
@@ -60,7 +60,9 @@ def show_pin(context: Context, as_json: bool) -> int:
 @click.argument("revision")
 @click.option("--reason", required=True, help="Why this commit; reviewers read it.")
 @click.option("--set", "set_name", type=click.Choice(SETS), default="gated", show_default=True, help="What to measure.")
-@click.option("--repeat", "repeats", type=click.IntRange(1, 100), default=3, show_default=True, help="Of noisy figures.")
+@click.option(
+    "--repeat", "repeats", type=click.IntRange(1, 100), default=3, show_default=True, help="Of noisy figures."
+)
 @json_option
 @pass_context
 def set_pin(context: Context, revision: str, reason: str, set_name: str, repeats: int, as_json: bool) -> int:
@@ -81,7 +83,8 @@ def set_pin(context: Context, revision: str, reason: str, set_name: str, repeats
         commit=arm.build.revision, reason=reason.strip(), pinned_at=f"{utc_now():%Y-%m-%d}",
         environment_key=environment.key,
         environment={"cpu_model": environment.cpu_model, "libc": environment.libc, "thp_mode": environment.thp_mode,
-                     "valgrind": environment.tools.get("valgrind", "none"), "compiler": arm.build.compiler or "unknown"},
+                     "valgrind": environment.tools.get("valgrind", "none"),
+                     "compiler": arm.build.compiler or "unknown"},
         profile="quick", figures=figures_of(measurements),
     )  # fmt: skip
     path = context.layout.pin_file
@@ -89,7 +92,8 @@ def set_pin(context: Context, revision: str, reason: str, set_name: str, repeats
     if as_json:
         print_json(_data(load_pin(path), environment.key))
     else:
-        click.echo(f"{new.commit[:12]} is pinned with {len(new.figures)} figures in {path.relative_to(context.layout.root)}")
+        place = path.relative_to(context.layout.root)
+        click.echo(f"{new.commit[:12]} is pinned with {len(new.figures)} figures in {place}")
     return 0
 
 
@@ -130,7 +134,9 @@ def figures_of(measurements: Sequence[Measurement]) -> tuple[Figure, ...]:
     for m in measurements:
         for sample in m.samples:
             if sample.metric in PINNED_METRICS and sample.detail is None:
-                values.setdefault((m.workload, m.variant, m.provider, sample.metric, sample.unit), []).append(sample.value)
+                values.setdefault((m.workload, m.variant, m.provider, sample.metric, sample.unit), []).append(
+                    sample.value
+                )
     return tuple(
         Figure(workload, variant, provider, metric, statistics.median(found), unit)
         for (workload, variant, provider, metric, unit), found in sorted(values.items())
@@ -143,7 +149,7 @@ def _measure_again(context: Context, pin: Pin, figures: Sequence[Figure]) -> lis
     pairs = {(figure.workload, figure.variant) for figure in figures}
     selection = [(w, v) for w in known.values() for v in w.variants if (w.name, v.name) in pairs]
     arm = revision_arm(context.layout, context.own_allocator(), pin.commit, PIN)
-    plan = build_plan([arm], selection, None, pin.profile, 1, instruction_counter())  # type: ignore[arg-type]
+    plan = build_plan([arm], selection, None, cast(Profile, pin.profile), 1, instruction_counter())
     with Session(context.layout, context.store(), "run", command_line(), progress_for()) as session:
         again = {figure.name: figure for figure in figures_of(session.execute(plan))}
     differences = []
@@ -156,7 +162,9 @@ def _measure_again(context: Context, pin: Pin, figures: Sequence[Figure]) -> lis
         if now is None:
             differences.append(f"{figure.name}: not measured")
         elif abs(now.value - figure.value) > room * max(figure.value, 1.0):
-            differences.append(f"{figure.name}: {show(now.value, figure.unit)} instead of {show(figure.value, figure.unit)}")
+            differences.append(
+                f"{figure.name}: {show(now.value, figure.unit)} instead of {show(figure.value, figure.unit)}"
+            )
     return differences
 
 

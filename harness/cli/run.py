@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import click
 
 from harness.build.arms import arm_named, reference_arm, tree_arm
@@ -12,20 +14,47 @@ from harness.model.allocator import select_allocators
 from harness.model.arm import Arm
 from harness.model.errors import CannotMeasure
 from harness.model.plan import build_plan
-from harness.model.workload import SETS, select_set, select_workloads
+from harness.model.workload import SETS, Profile, select_set, select_workloads
 from harness.present.outcome import exit_code, outcome_data, print_outcome
 from harness.present.progress import progress_for
-from results.records import Run
 
 
 @click.command()
-@click.option("--workload", "-w", "workloads", multiple=True, metavar="NAME[:VARIANT]", help="Repeatable; default: the fixed set.")
+@click.option(
+    "--workload", "-w", "workloads", multiple=True, metavar="NAME[:VARIANT]", help="Repeatable; default: the fixed set."
+)
 @click.option("--set", "set_name", type=click.Choice(SETS), help="Every workload with this tag.")
-@click.option("--allocator", "-a", "allocators", multiple=True, metavar="NAME[@REVISION]",
-              help="Repeatable; default: all that are configured. ebb is the working tree, ebb@REV a commit.")
-@click.option("--provider", "-p", "providers", multiple=True, metavar="NAME", help="Repeatable; default: those the workload's metrics need.")
-@click.option("--profile", type=click.Choice(["quick", "full"]), default="quick", show_default=True, help="Size of each execution.")
-@click.option("--repeat", "repeats", type=click.IntRange(1, 1000), default=1, show_default=True, help="Executions of each combination, interleaved ABBA.")
+@click.option(
+    "--allocator",
+    "-a",
+    "allocators",
+    multiple=True,
+    metavar="NAME[@REVISION]",
+    help="Repeatable; default: all that are configured. ebb is the working tree, ebb@REV a commit.",
+)
+@click.option(
+    "--provider",
+    "-p",
+    "providers",
+    multiple=True,
+    metavar="NAME",
+    help="Repeatable; default: those the workload's metrics need.",
+)
+@click.option(
+    "--profile",
+    type=click.Choice(["quick", "full"]),
+    default="quick",
+    show_default=True,
+    help="Size of each execution.",
+)
+@click.option(
+    "--repeat",
+    "repeats",
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
+    help="Executions of each combination, interleaved ABBA.",
+)
 @click.option("--resume", is_flag=True, help="Go on with the last run if it was stopped, same options assumed.")
 @json_option
 @pass_context
@@ -41,12 +70,10 @@ def command(
         raise CannotMeasure("Give either --workload or --set, not both.")
     selection = select_workloads(known, workloads) if workloads else select_set(known, set_name or "fixed")
     arms = _arms(context, allocators)
-    plan = build_plan(
-        arms, selection, providers or None, profile, repeats, instruction_counter(),  # type: ignore[arg-type]
-        exact_repeats=repeats,
-    )
+    size = cast(Profile, profile)
+    plan = build_plan(arms, selection, providers or None, size, repeats, instruction_counter(), exact_repeats=repeats)
     store = context.store()
-    stopped = _stopped_run(context) if resume else None
+    stopped = context.stopped_run("run") if resume else None
     with Session(context.layout, store, "run", command_line(), progress_for(), resume=stopped) as session:
         measurements = session.execute(plan)
     if as_json:
@@ -69,10 +96,3 @@ def _arms(context: Context, names: tuple[str, ...]) -> list[Arm]:
         config = select_allocators(configs, [base])[0]
         arms.append(arm_named(context.layout, config, revision or None))
     return arms
-
-
-def _stopped_run(context: Context) -> Run:
-    runs = context.store().runs(kind="run", limit=1)
-    if not runs or runs[0].status not in ("interrupted", "running"):
-        raise CannotMeasure("There is no stopped run to go on with: leave --resume out.")
-    return runs[0]

@@ -95,7 +95,9 @@ def start_of(events: Iterable[Event]) -> Start:
 
 def _start(fields: dict[str, Any]) -> Start:
     if fields.get("protocol", PROTOCOL) != PROTOCOL:
-        raise BrokenProtocol(f"speaks protocol {fields['protocol']}, this harness speaks {PROTOCOL}: rebuild with `make`")
+        raise BrokenProtocol(
+            f"speaks protocol {fields['protocol']}, this harness speaks {PROTOCOL}: rebuild with `make`"
+        )
     return Start(
         workload=str(fields["workload"]),
         pid=int(fields["pid"]),

@@ -25,8 +25,8 @@ class Launch:
     timeout_s: float
     randomize: bool = True
     """False switches address-space randomisation off, for counting."""
-    cpu: int | None = None
-    """Pins everything to one processor."""
+    cpus: str = ""
+    """Processors to stay on, as the kernel lists them (`3`, `0-7,9`); empty for all."""
     wrapper: tuple[str, ...] = ()
     """A tool that starts the program, such as perf or valgrind."""
     inner: bool = False
@@ -47,8 +47,8 @@ class Launch:
             outer += ["-r", str(report_fd)]
         if not self.randomize:
             outer.append("-R")
-        if self.cpu is not None:
-            outer += ["-c", str(self.cpu)]
+        if self.cpus:
+            outer += ["-c", self.cpus]
         outer += ["-d", str(self.cwd)]
         listed = [word for name, value in sorted(variables.items()) for word in ("-e", f"{name}={value}")]
         if not self.inner:

@@ -30,11 +30,22 @@ static void die(const char *what, const char *subject) {
   exit(kExitCannotExec);
 }
 
-static void pin_to(int cpu) {
+// Pins to a list as the kernel writes them: `3`, `0-7,9`.
+static void pin_to(const char *list) {
   cpu_set_t set;
   CPU_ZERO(&set);
-  CPU_SET(cpu, &set);
-  if (sched_setaffinity(0, sizeof set, &set) != 0) die("cannot pin to CPU", "given by -c");
+  for (const char *next = list; *next != '\0';) {
+    char *end;
+    const long first = strtol(next, &end, 10);
+    const long last = *end == '-' ? strtol(end + 1, &end, 10) : first;
+    if (end == next || first < 0 || last < first || last >= CPU_SETSIZE || (*end != '\0' && *end != ',')) {
+      fprintf(stderr, "launcher: -c %s is no list of processors\n", list);
+      exit(kExitUsage);
+    }
+    for (long cpu = first; cpu <= last; cpu++) CPU_SET((size_t)cpu, &set);
+    next = *end == ',' ? end + 1 : end;
+  }
+  if (sched_setaffinity(0, sizeof set, &set) != 0) die("cannot pin to processors", list);
 }
 
 static double seconds_since(const struct timespec *begin) {
@@ -71,6 +82,7 @@ static int kill_leftovers(void) {
   }
 }
 
+// One line of JSON; harness.collect.execution reads it into Usage, field by field.
 static void report(int fd, int status, double wall_s, const struct rusage *use, int leftovers) {
   dprintf(fd,
           "{\"exit\": %d, \"signal\": %d, \"wall_s\": %.9f, \"user_s\": %.6f, \"system_s\": %.6f, "
@@ -113,7 +125,7 @@ int main(int argc, char **argv) {
       case 'R':
         if (personality(ADDR_NO_RANDOMIZE | personality(0xffffffff)) < 0) die("cannot switch off", "ASLR");
         break;
-      case 'c': pin_to(atoi(optarg)); break;
+      case 'c': pin_to(optarg); break;
       case 'r': report_fd = atoi(optarg); break;
       case 'd':
         if (chdir(optarg) != 0) die("cannot enter", optarg);

@@ -64,7 +64,9 @@ def _paranoid() -> Finding:
         return Finding("perf_event_paranoid", "bad", "the kernel has no perf events", "use callgrind for counts")
     if int(value) <= 2 or os.geteuid() == 0:
         return Finding("perf_event_paranoid", "good", f"{value}: counting in user mode is allowed")
-    return Finding("perf_event_paranoid", "bad", f"{value}: counting is forbidden", "sysctl kernel.perf_event_paranoid=2")
+    return Finding(
+        "perf_event_paranoid", "bad", f"{value}: counting is forbidden", "sysctl kernel.perf_event_paranoid=2"
+    )
 
 
 def _thp() -> Finding:
@@ -82,27 +84,44 @@ def _governor() -> Finding:
     if value in ("performance", "unknown"):
         state = "not visible (virtual machine)" if value == "unknown" else value
         return Finding("frequency governor", "good" if value == "performance" else "note", state)
-    return Finding("frequency governor", "note", f"{value}: timings follow the load", "cpupower frequency-set -g performance")
+    return Finding(
+        "frequency governor", "note", f"{value}: timings follow the load", "cpupower frequency-set -g performance"
+    )
 
 
 def _randomisation() -> Finding:
     value = environment.system_setting("kernel/randomize_va_space")
     if value == "0":
-        return Finding("ASLR", "note", "off for the whole machine", "sysctl kernel.randomize_va_space=2: counting switches it off by itself")
+        return Finding(
+            "ASLR",
+            "note",
+            "off for the whole machine",
+            "sysctl kernel.randomize_va_space=2: counting switches it off by itself",
+        )
     return Finding("ASLR", "good", f"{value or 'unknown'}: on, and switched off by the launcher where counts need it")
 
 
 def _overcommit() -> Finding:
     value = environment.system_setting("vm/overcommit_memory")
     if value == "2":
-        return Finding("overcommit", "note", "2: large reservations are refused", "sysctl vm.overcommit_memory=0, to compare with other machines")
+        return Finding(
+            "overcommit",
+            "note",
+            "2: large reservations are refused",
+            "sysctl vm.overcommit_memory=0, to compare with other machines",
+        )
     return Finding("overcommit", "good", f"{value or 'unknown'}: large reservations are allowed")
 
 
 def _load() -> Finding:
     busy, processors = os.getloadavg()[0], os.cpu_count() or 1
     if busy > processors * 0.5:
-        return Finding("load", "note", f"{busy:.2f} on {processors} processors: timings will be noisy", "wait for other work to end")
+        return Finding(
+            "load",
+            "note",
+            f"{busy:.2f} on {processors} processors: timings will be noisy",
+            "wait for other work to end",
+        )
     return Finding("load", "good", f"{busy:.2f} on {processors} processors")
 
 
@@ -114,7 +133,9 @@ def _steal() -> Finding:
     except (OSError, ValueError, IndexError):
         return Finding("stolen time", "note", "unknown")
     if share > 0.01:
-        return Finding("stolen time", "note", f"{share:.1%} since boot: the host is busy", "trust counts more than timings here")
+        return Finding(
+            "stolen time", "note", f"{share:.1%} since boot: the host is busy", "trust counts more than timings here"
+        )
     return Finding("stolen time", "good", f"{share:.2%} since boot")
 
 
@@ -142,7 +163,12 @@ def noise() -> Finding:
     worst = max(times) / middle - 1
     state = f"{spread:.2%} typical, {worst:.1%} worst of {NOISE_RUNS} runs of {middle * 1e3:.1f} ms"
     if spread > NOISE_GOOD:
-        return Finding("noise of timings", "note", state, "repeat more (--repeat 5 or more) and end other work; counts are not affected")
+        return Finding(
+            "noise of timings",
+            "note",
+            state,
+            "repeat more (--repeat 5 or more) and end other work; counts are not affected",
+        )
     return Finding("noise of timings", "good", state)
 
 
@@ -151,8 +177,14 @@ def _tools() -> list[Finding]:
     for tool in environment.TOOLS:
         version = environment.tool_version(tool)
         level: Level = "good" if version else "note"
-        found.append(Finding(f"version of {tool}", level, version or "not installed", "" if version else "sh harness/setup/install"))
-    found.append(Finding("version of libc", "good", package_version("libc6") or os.confstr("CS_GNU_LIBC_VERSION") or "unknown"))
+        found.append(
+            Finding(
+                f"version of {tool}", level, version or "not installed", "" if version else "sh harness/setup/install"
+            )
+        )
+    found.append(
+        Finding("version of libc", "good", package_version("libc6") or os.confstr("CS_GNU_LIBC_VERSION") or "unknown")
+    )
     return found
 
 

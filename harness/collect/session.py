@@ -35,6 +35,13 @@ from results.records import Measurement, Run, utc_now
 from results.store import Store
 
 
+RESUMABLE = {
+    "run": "; the same command with --resume goes on where it stopped",
+    "bench": "; the same command with --resume goes on where it stopped",
+}
+"""What an interrupted run of each kind can do; the others ask for their jobs one by one, so they begin again."""
+
+
 class Progress(Protocol):
     """Who is told how far a session is."""
 
@@ -47,6 +54,9 @@ class Progress(Protocol):
     def ended(self, job: Job, measurement: Measurement) -> None:
         """A job has its measurement, which is stored."""
 
+    def close(self) -> None:
+        """The session is over, whether all jobs ended or not."""
+
 
 class Silent:
     """Progress for nobody."""
@@ -58,6 +68,9 @@ class Silent:
         """Say nothing."""
 
     def ended(self, job: Job, measurement: Measurement) -> None:
+        """Say nothing."""
+
+    def close(self) -> None:
         """Say nothing."""
 
 
@@ -92,6 +105,7 @@ class Session:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.progress.close()
         shutil.rmtree(self._scratch, ignore_errors=True)
         if kind is None:
             self.store.finish_run(self.run.id, "finished")
@@ -120,8 +134,8 @@ class Session:
         except KeyboardInterrupt as interrupt:
             self.stop.set()
             raise Interrupted(
-                f"Stopped: the {len(done)} of {len(plan)} measurements made so far are stored; "
-                "`./tidemark run --resume` goes on with a stopped run."
+                f"Stopped: the {len(done)} of {len(plan)} measurements made so far are stored"
+                f"{RESUMABLE.get(self.run.kind, '')}."
             ) from interrupt
         except OSError as error:
             self.stop.set()
@@ -181,7 +195,7 @@ class Session:
                 profile=job.profile, provider=job.provider, arm=job.arm.role,
                 status=status, reason=reason,  # type: ignore[arg-type]
                 repeat=job.repeat, position=job.position, command=reading.command if reading else "",
-                active_allocator=outcome.start.malloc_object if outcome else reading.active_allocator if reading else "",
+                active_allocator=_active(reading),
                 modes=dict(outcome.start.modes) if outcome else {},
                 checksum=outcome.end.checksum if outcome else "",
                 operations=outcome.end.operations if outcome else None,
@@ -239,6 +253,12 @@ class Session:
     def _refuse_other_machine(self) -> None:
         if self.run.environment.key != read_environment().key:
             raise CannotMeasure("The stopped run was made in another environment: start a new one here.")
+
+
+def _active(reading: Reading | None) -> str:
+    if reading is None:
+        return ""
+    return reading.outcome.start.malloc_object if reading.outcome else reading.active_allocator
 
 
 def _identity(measurement: Measurement) -> tuple[object, ...]:

@@ -70,7 +70,7 @@ class Pin:
             words = ", ".join(f"{name} {value}" for name, value in self.environment.items())
             raise CannotMeasure(
                 f"The figures of pin {self.commit[:12]} were measured in another environment ({words}): "
-                f"run `./tidemark pin set {self.commit[:12]} --reason 'measured here'` to measure the pin on this machine."
+                f"run `./tidemark pin set {self.commit[:12]} --reason 'measured here'` to measure it on this machine."
             )
         return self.figures
 
@@ -92,7 +92,9 @@ def load_pin(path: Path) -> Pin:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise CannotMeasure(f"{path} is not valid TOML ({error}): restore it from git or pin again.") from error
     if table.get("format") != FORMAT:
-        raise CannotMeasure(f"{path} has format {table.get('format')}, this version reads {FORMAT}: update or pin again.")
+        raise CannotMeasure(
+            f"{path} has format {table.get('format')}, this version reads {FORMAT}: update or pin again."
+        )
     try:
         return _parse(table)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -157,7 +159,8 @@ def _parse(table: dict[str, Any]) -> Pin:
         figures.append(Figure(workload, variant, provider, metric, float(entry["value"]), str(entry["unit"])))
     return Pin(
         commit=str(table["commit"]), reason=str(table["reason"]), pinned_at=str(table["pinned_at"]),
-        environment_key=str(environment.pop("key")), environment=environment, profile=str(table.get("profile", "quick")),
+        environment_key=str(environment.pop("key")), environment=environment,
+        profile=str(table.get("profile", "quick")),
         figures=tuple(figures),
         history=tuple(PastPin(p["commit"], p["reason"], p["pinned_at"]) for p in table.get("history", ())),
     )  # fmt: skip

@@ -114,9 +114,7 @@ def _block(label: str, arms: dict[tuple[str, str], list[Measurement]]) -> Block:
     return Block(label, rows, shown or COLUMNS[:1])
 
 
-def _row(
-    role: str, allocator: str, found: list[Measurement], cells: dict[str, Cell], shown: tuple[Column, ...]
-) -> Row:
+def _row(role: str, allocator: str, found: list[Measurement], cells: dict[str, Cell], shown: tuple[Column, ...]) -> Row:
     emulated: set[str] = set()
     for measurement in found:
         emulated |= {name for name, mode in measurement.modes.items() if mode == "emulated"}

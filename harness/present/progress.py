@@ -86,6 +86,9 @@ class PlainProgress:
             left = self._estimate.left_s() or 0.0
             self._say(f"measuring: {self._done} of {self._total}, about {left:.0f} s left")
 
+    def close(self) -> None:
+        """Say nothing: what was said stands."""
+
     def _say(self, text: str) -> None:
         self._spoken = time.monotonic()
         print(text, file=self._stream, flush=True)

@@ -56,7 +56,8 @@ ALLOCATORS = """
 [allocator.own]
 kind = "git"
 repository = "self"
-build = [["cc", "-O1", "-g", "-shared", "-fPIC", "-ffile-prefix-map={source}=.", "-o", "{build}/libown.so", "{source}/own.c"]]
+build = [["cc", "-O1", "-g", "-shared", "-fPIC", "-ffile-prefix-map={source}=.", "-o", "{build}/libown.so",
+          "{source}/own.c"]]
 artefact = "libown.so"
 working_tree = "build/release/libown.so"
 

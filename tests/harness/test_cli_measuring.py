@@ -104,6 +104,10 @@ class TestRun:
         assert not Path(f"/proc/{hanging}").exists()
         (run,) = json.loads(cli("list", "runs", "--json").stdout)
         assert run["status"] == "interrupted"
+        path.write_text(path.read_text().replace(MANIFEST_HANG[1], "quick = []"))
+        resumed = cli("run", "-w", "fake", "-a", "glibc", "-p", "smaps", "--resume", "--json")
+        assert json.loads(resumed.stdout)["run"] == run["run"]
+        assert [row["status"] for row in json.loads(cli("list", "runs", "--json").stdout)] == ["finished"]
 
 
 def wait_for_child(parent: int, word: str) -> int:

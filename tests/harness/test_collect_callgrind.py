@@ -12,9 +12,20 @@ from harness.collect.callgrind_profile import BrokenProfile, Function, Line, pac
 from harness.collect.providers import provider_named
 from harness.collect.validity import Void
 
-HEAD = "# callgrind format\nversion: 1\ncreator: callgrind-3.19.0\npid: 1\ncmd: x\npart: 1\n\npositions: line\nevents: Ir\n"
+HEAD = """# callgrind format
+version: 1
+creator: callgrind-3.19.0
+pid: 1
+cmd: x
+part: 1
 
-RECORDED = HEAD + """summary: 122
+positions: line
+events: Ir
+"""
+
+RECORDED = (
+    HEAD
+    + """summary: 122
 
 ob=(1) /lib/liba.so
 fl=(1) a.c
@@ -48,6 +59,7 @@ calls=0 100
 
 totals: 122
 """
+)
 
 
 def figures(reading):

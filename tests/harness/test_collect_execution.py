@@ -128,8 +128,6 @@ def test_a_program_that_cannot_start_is_void(bench):
     job = bench.job()
     context = bench.context()
     launch = prepare(job, bench.layout, context.launcher, counting=False)
-    execution = execute(
-        dataclasses.replace(launch, command=("/nonexistent/program",)), context.scratch, context.stop
-    )
+    execution = execute(dataclasses.replace(launch, command=("/nonexistent/program",)), context.scratch, context.stop)
     with pytest.raises(Void, match="could not be started"):
         check(execution, job)

@@ -8,6 +8,8 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from harness.build.launcher import launcher_path
 from harness.collect.environment import WORKLOAD_ENVIRONMENT_BYTES, workload_environment
 from harness.collect.execution import execute
@@ -75,20 +77,23 @@ def test_peak_memory_is_the_program_s_own_and_not_inherited(checkout):
     assert 0 < usage["max_rss_bytes"] < 8 << 20
 
 
-def test_the_program_stays_on_the_processor_it_is_given(bench):
+@pytest.mark.parametrize("many", [False, True])
+def test_the_program_stays_on_the_processors_it_is_given(bench, many):
     context = bench.context()
-    cpu = max(os.sched_getaffinity(0))
+    cpus = sorted(os.sched_getaffinity(0))
+    wanted = f"{cpus[0]},{cpus[-1]}" if many else str(cpus[-1])
     launch = prepare(bench.job(), bench.layout, context.launcher, counting=True)
-    launch = dataclasses.replace(launch, command=("/bin/cat", "/proc/self/status"), cpu=cpu)
+    launch = dataclasses.replace(launch, command=("/bin/cat", "/proc/self/status"), cpus=wanted)
     output = execute(launch, context.scratch, context.stop).output
     allowed = next(line.split()[1] for line in output.splitlines() if line.startswith("Cpus_allowed_list"))
-    assert allowed == str(cpu)
+    assert set(allowed.replace("-", ",").split(",")) == set(wanted.split(","))
 
 
 def test_the_launcher_refuses_wrong_use(checkout):
     launcher = str(launcher_path(checkout))
     assert subprocess.run([launcher], check=False).returncode == 125
-    assert subprocess.run([launcher, "-x"], check=False, stderr=subprocess.DEVNULL).returncode == 125
+    for words in (["-x"], ["-c", "0-x", "true"], ["-c", "3-1", "true"], ["-c", "all", "true"]):
+        assert subprocess.run([launcher, *words], check=False, stderr=subprocess.DEVNULL).returncode == 125
     assert subprocess.run([launcher, "--", "/nonexistent"], check=False, stderr=subprocess.DEVNULL).returncode == 127
 
 

@@ -14,6 +14,7 @@ from harness.collect.providers.perf import (
     HARDWARE_EVENTS,
     PerfProvider,
     probe_counters,
+    processors_of_one_kind,
     read_samples,
     require_hardware,
 )
@@ -92,6 +93,12 @@ def fake_perf(folder: Path, answer: str) -> str:
     path.write_text(f"#!/bin/sh\ncat {folder}/answer >&2\nexit 0\n")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return str(path)
+
+
+def test_hybrid_processors_are_counted_on_one_kind_of_core(tmp_path):
+    (tmp_path / "cpus").write_text("0-7\n")
+    assert processors_of_one_kind(tmp_path / "cpus") == "0-7"
+    assert processors_of_one_kind(tmp_path / "none") == ""
 
 
 class TestProbe:

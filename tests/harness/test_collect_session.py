@@ -57,6 +57,9 @@ class StopAfter:
     def ended(self, job, measurement):
         self.left -= 1
 
+    def close(self):
+        pass
+
 
 def test_every_job_has_a_row_in_the_plan_s_order(checkout, store, arms):
     plan = plan_for(checkout, arms, ("callgrind", "smaps"), repeats=2)

@@ -62,9 +62,7 @@ class CallgrindProvider:
         samples += [
             sample for sample in own_samples(execution.events, outcome) if sample.unit != "s" and sample.unit != "ns"
         ]
-        return Reading(
-            execution.command, outcome, tuple(samples), attachments=(Attachment("callgrind", packed),)
-        )
+        return Reading(execution.command, outcome, tuple(samples), attachments=(Attachment("callgrind", packed),))
 
 
 def _under_callgrind(job: Job, context: Context, folder: Path) -> Launch:
@@ -81,7 +79,7 @@ def _under_callgrind(job: Job, context: Context, folder: Path) -> Launch:
         f"--collect-atstart={'yes' if job.workload.region == 'process' else 'no'}",
         f"--fair-sched={'yes' if job.workload.threads > 1 else 'no'}",
     )
-    launch = replace(launch, cpu=context.cpu)
+    launch = replace(launch, cpus="" if context.cpu is None else str(context.cpu))
     if job.workload.kind == "app":
         wrapped = {**launch.environment, "TIDEMARK_WRAP": shlex.join(tool)}
         return replace(launch, environment=wrapped)
@@ -103,7 +101,9 @@ def _read(files: list[Path], job: Job) -> tuple[Profile, bytes]:
     try:
         profile = parse(packed)
     except BrokenProfile as error:
-        raise Void(f"callgrind's profile of {who} is broken ({error}): repeat it with `{repeat_command(job)}`.") from error
+        raise Void(
+            f"callgrind's profile of {who} is broken ({error}): repeat it with `{repeat_command(job)}`."
+        ) from error
     if profile.total == 0:
         raise Void(f"{who} counted nothing: the workload must toggle collection around its region of interest.")
     if profile.total != sum(profile.functions.values()):

@@ -82,13 +82,17 @@ def read_benchmarks(text: str, job: Job) -> list[Sample]:
     for entry in benchmarks:
         name = str(entry.get("name", "?"))
         if entry.get("error_occurred"):
-            raise Void(f"Benchmark {name} failed under {job.arm.name}: {entry.get('error_message', 'no message')}; {repeat}.")
+            raise Void(
+                f"Benchmark {name} failed under {job.arm.name}: {entry.get('error_message', 'no message')}; {repeat}."
+            )
         if entry.get("run_type") == "aggregate":
             continue
         scale = _NANOSECONDS[str(entry.get("time_unit", "ns"))]
         index = int(entry.get("repetition_index", 0))
         for key, metric in (("real_time", "latency_ns"), ("cpu_time", "latency_cpu_ns")):
-            samples.append(Sample(metric, "ns", float(entry[key]) * scale, checkpoint=index, label="repetition", detail=name))
+            samples.append(
+                Sample(metric, "ns", float(entry[key]) * scale, checkpoint=index, label="repetition", detail=name)
+            )
     if not samples:
         raise Void(f"{job.workload.name} ran no benchmark: correct the filter in its arguments, then {repeat}.")
     return samples

@@ -75,7 +75,9 @@ def read_times(text: str, job: Job) -> list[Sample]:
         times = [float(value) for value in result["times"]]
         user, system = float(result["user"]), float(result["system"])
     except (ValueError, KeyError, IndexError, TypeError) as error:
-        raise Void(f"hyperfine's export cannot be read ({error}): check its version, then `{repeat_command(job)}`.") from error
+        raise Void(
+            f"hyperfine's export cannot be read ({error}): check its version, then `{repeat_command(job)}`."
+        ) from error
     if len(times) != RUNS[job.profile]:
         raise Void(f"hyperfine timed {len(times)} runs instead of {RUNS[job.profile]}: `{repeat_command(job)}`.")
     samples = [Sample("wall_s", "s", value, checkpoint=index, label="run") for index, value in enumerate(times)]
@@ -104,4 +106,6 @@ def _check_exit(execution: Execution, job: Job) -> None:
     """hyperfine hides how the workload ended: send the user to a provider that shows it."""
     if execution.usage is not None and execution.usage.exit == 1 and not execution.timed_out:
         shown = repeat_command(replace(job, provider="smaps"))
-        raise Void(f"{job.workload.label(job.variant)} under {job.arm.name} failed while it was timed: see how with `{shown}`.")
+        raise Void(
+            f"{job.workload.label(job.variant)} under {job.arm.name} failed while it was timed: see how with `{shown}`."
+        )

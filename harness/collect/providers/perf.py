@@ -119,6 +119,7 @@ class PerfProvider:
         events = {**(HARDWARE_EVENTS if self.capability().hardware else {}), **SOFTWARE_EVENTS}
         output = context.scratch / "perf.json"
         launch = prepare(job, context.layout, context.launcher, counting=True)
+        launch = replace(launch, cpus=processors_of_one_kind())
         execution, opened = _run(launch, context, list(events), output, job.workload.region == "marked")
         outcome = check(execution, job)
         if not opened:
@@ -130,6 +131,17 @@ class PerfProvider:
         samples = read_samples(text, events, job)
         samples += [sample for sample in own_samples(execution.events, outcome) if sample.unit != "s"]
         return Reading(execution.command, outcome, tuple(samples), (Attachment("perf", text.encode()),))
+
+
+def processors_of_one_kind(core_list: Path = Path("/sys/devices/cpu_core/cpus")) -> str:
+    """Return the performance cores of a hybrid processor, else nothing.
+
+    Each kind of core has a PMU of its own: a workload that moves between them is counted whole by neither.
+    """
+    try:
+        return core_list.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
 
 
 def read_samples(text: str, events: dict[str, str], job: Job) -> list[Sample]:
@@ -168,9 +180,7 @@ def _remedy(state: str, job: Job) -> str:
     return "use the callgrind provider."
 
 
-def _run(
-    launch: Launch, context: Context, events: Sequence[str], output: Path, marked: bool
-) -> tuple[Execution, bool]:
+def _run(launch: Launch, context: Context, events: Sequence[str], output: Path, marked: bool) -> tuple[Execution, bool]:
     """Run under perf stat and say whether the region of interest was opened."""
     perf = shutil.which("perf") or "perf"
     tool: tuple[str, ...] = (perf, "stat", "-j", "-o", str(output), "-e", ",".join(events))
