@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 from dashboards.arms import REFERENCE, Arm, arm_key, arms_of, builds_of
 from dashboards.explanation import Explanation, VerdictRow, read_explanation, read_verdicts
-from dashboards.figures import format_delta, format_exact, format_value, short_revision
-from dashboards.summary import Cell, MetricKey, label, metric_order, summarize
+from dashboards.figures import format_compared, format_delta, format_exact, format_value, short_revision
+from dashboards.summary import Cell, MetricKey, is_smaller_better, label, metric_order, summarize
 from results import Store
 from results.records import Build, Measurement, Run
 
@@ -43,7 +43,7 @@ class Change:
     after: Side
     delta: str
     direction: str
-    """`better`, `worse`, `same`, or `unknown` where an arm is missing."""
+    """`better`, `worse`, `same`, `moved` where less is not better, or `unknown` where an arm is missing."""
     controls: tuple[Side, ...]
 
     @property
@@ -139,7 +139,7 @@ def _changes(
                     before=sides[0],
                     after=sides[1],
                     delta=_delta(sides[0], sides[1]),
-                    direction=_direction(sides[0], sides[1]),
+                    direction=_direction(key.metric, sides[0], sides[1]),
                     controls=tuple(_side(by_arm.get(arm.key)) for arm in controls),
                 )
             )
@@ -155,18 +155,20 @@ def _side(cell: Cell | None) -> Side:
     spread = f", from {format_value(cell.unit, min(cell.values))} to {format_value(cell.unit, max(cell.values))}"
     several = len(cell.values) > 1
     title = f"{format_exact(cell.unit, value)}, median of {len(cell.values)}{spread if several else ''}"
-    return Side(format_value(cell.unit, value), title, value)
+    return Side(format_compared(cell.unit, value), title, value)
 
 
 def _delta(before: Side, after: Side) -> str:
     return "" if before.value is None or after.value is None else format_delta(before.value, after.value)
 
 
-def _direction(before: Side, after: Side) -> str:
+def _direction(metric: str, before: Side, after: Side) -> str:
     if before.value is None or after.value is None:
         return "unknown"
     if before.value == after.value:
         return "same"
+    if not is_smaller_better(metric):
+        return "moved"
     return "better" if after.value < before.value else "worse"
 
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dashboards.figures import format_delta, format_value
+from dashboards.figures import format_compared, format_delta, format_value
 
 _BROKEN = (KeyError, TypeError, ValueError, AttributeError)
 """What a wrong shape of JSON raises while it is read."""
@@ -147,8 +147,8 @@ def _verdict(fields: Mapping[str, Any]) -> VerdictRow:
         provider=str(fields["provider"]),
         outcome=outcome,
         tone="bad" if outcome in _BAD else "good" if outcome in _GOOD else "open",
-        before="" if before is None else format_value(unit, before),
-        after="" if after is None else format_value(unit, after),
+        before="" if before is None else format_compared(unit, before),
+        after="" if after is None else format_compared(unit, after),
         change=format_delta(before, after) if both else "",
         figure="" if fields["figure"] is None else format_value(limit_unit, fields["figure"]),
         interval=" to ".join(interval),

@@ -62,6 +62,13 @@ def format_value(unit: str, value: float) -> str:
     return f"{significant(value / scale.divisor)} {scale.suffix}".strip()
 
 
+def format_compared(unit: str, value: float) -> str:
+    """Return a figure for a comparison: counts to the last one, because exact counts are compared exactly."""
+    if unit in _COUNTS and value == int(value):
+        return _typeset(f"{int(value):,}")
+    return format_value(unit, value)
+
+
 def significant(value: float, digits: int = 4) -> str:
     """Return a number in so many significant digits, never in scientific notation for everyday sizes."""
     if value == 0:

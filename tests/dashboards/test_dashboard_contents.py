@@ -284,7 +284,7 @@ def test_the_comparison_shows_its_verdicts(site: Path, browser: Browser, store: 
     browser.open(site / f"compare-{run.id}.html")
     improved, growing, untold = table_of(browser, "table.verdicts")
     assert [cell["text"] for cell in improved[:5]] == [
-        "churn", "instructions\ncallgrind", "✓ improved", "31.79 M → 31.20 M\n−1.87 %, 1 / 1 samples", "−1.87 %",
+        "churn", "instructions\ncallgrind", "✓ improved", "31\u202f790\u202f000 → 31\u202f195\u202f000\n−1.87 %, 1 / 1 samples", "−1.87 %",
     ]  # fmt: skip
     assert improved[5]["text"] == f"0.05 %: {VERDICTS[0]['threshold']['origin']}\n{VERDICTS[0]['command']}"
     assert growing[2]["text"] == "✗ growing"
