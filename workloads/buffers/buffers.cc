@@ -3,6 +3,8 @@
 // Each worker holds a few buffers, replaces them at random, and touches every page. Once all is freed no
 // thread calls the allocator again: what then goes back to the OS, the allocator returns by itself,
 // against busy threads. `--rounds` repeats the whole, with a checkpoint after each round has settled.
+// `--spread-ms` spreads each worker's frees over some time in which it spins, so that frees arrive before,
+// during and behind a purge that is already running.
 #include <atomic>
 #include <cstdint>
 
@@ -27,6 +29,7 @@ struct Options {
   std::uint64_t replacements = 24;
   std::uint64_t rounds = 1;
   std::uint64_t settle_ms = 150;
+  std::uint64_t spread_ms = 0;
   std::uint64_t idle_ms = 2500;
   std::uint64_t seed = 1;
 };
@@ -104,7 +107,7 @@ class Buffers {
       barrier_.meet();
       {
         const ThreadRegion region;
-        for (Block& block : mine(index)) release(index, block);
+        free_all(index);
       }
       barrier_.meet();
       while (spin_.load(std::memory_order_acquire) == round) relax();
@@ -118,6 +121,17 @@ class Buffers {
       Block& block = mine(index)[random.below(options_.buffers)];
       release(index, block);
       acquire(index, block, random);
+    }
+  }
+
+  // Workers are out of step by a part of the distance between two frees, so that frees come evenly.
+  void free_all(std::size_t index) {
+    const std::uint64_t step_ns = options_.spread_ms * kNanosecondsPerMillisecond / options_.buffers;
+    std::uint64_t due_ns = now_ns() + step_ns * index / options_.workers;
+    for (Block& block : mine(index)) {
+      while (step_ns != 0 && now_ns() < due_ns) relax();
+      due_ns += step_ns;
+      release(index, block);
     }
   }
 
@@ -163,6 +177,7 @@ int main(int argc, char** argv) {
       integer("--replacements", options.replacements, 0, 1'000'000, "buffers replaced by each worker in a round"),
       integer("--rounds", options.rounds, 1, 10'000, "rounds; with one, the idle time is watched instead"),
       integer("--settle-ms", options.settle_ms, 0, 60'000, "milliseconds from a round's last free to its checkpoint"),
+      integer("--spread-ms", options.spread_ms, 0, 60'000, "milliseconds over which a worker's frees are spread"),
       integer("--idle-ms", options.idle_ms, 0, 60'000, "milliseconds that one round's end is watched"),
       integer("--seed", options.seed, 0, UINT32_MAX, "seed of the random numbers"),
   };

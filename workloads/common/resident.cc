@@ -17,7 +17,7 @@ constexpr std::uint64_t kKibibyte = 1024;
 // The number behind `key` in `text`; ends the process when there is none.
 std::uint64_t number_after(std::string_view text, std::string_view key) {
   const std::size_t at = text.find(key);
-  if (at == std::string_view::npos) fail_broken("/proc/self/smaps_rollup has no Rss line");
+  if (at == std::string_view::npos) fail_broken("/proc/self/smaps_rollup lacks the line that is wanted");
   std::uint64_t value = 0;
   bool digits = false;
   for (std::size_t index = at + key.size(); index < text.size(); ++index) {
@@ -32,6 +32,22 @@ std::uint64_t number_after(std::string_view text, std::string_view key) {
   return value;
 }
 
+// One figure of smaps_rollup in bytes; `key` ends with its colon.
+std::uint64_t rollup_bytes(std::string_view key) {
+  const int file = open("/proc/self/smaps_rollup", O_RDONLY | O_CLOEXEC);
+  if (file < 0) fail_broken_errno("cannot open /proc/self/smaps_rollup");
+  char text[4096];
+  std::size_t used = 0;
+  for (;;) {
+    const ssize_t got = read(file, text + used, sizeof text - used);
+    if (got < 0) fail_broken_errno("cannot read /proc/self/smaps_rollup");
+    if (got == 0) break;
+    used += static_cast<std::size_t>(got);
+  }
+  close(file);
+  return number_after({text, used}, key) * kKibibyte;
+}
+
 std::uint64_t page_of(const void* address) {
   return reinterpret_cast<std::uintptr_t>(address) / page_bytes();
 }
@@ -44,20 +60,9 @@ std::uint64_t last_page(const Extent& extent) {
 
 std::size_t page_bytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
-std::uint64_t resident_bytes() {
-  const int file = open("/proc/self/smaps_rollup", O_RDONLY | O_CLOEXEC);
-  if (file < 0) fail_broken_errno("cannot open /proc/self/smaps_rollup");
-  char text[4096];
-  std::size_t used = 0;
-  for (;;) {
-    const ssize_t got = read(file, text + used, sizeof text - used);
-    if (got < 0) fail_broken_errno("cannot read /proc/self/smaps_rollup");
-    if (got == 0) break;
-    used += static_cast<std::size_t>(got);
-  }
-  close(file);
-  return number_after({text, used}, "Rss:") * kKibibyte;
-}
+std::uint64_t resident_bytes() { return rollup_bytes("Rss:"); }
+
+std::uint64_t private_dirty_bytes() { return rollup_bytes("Private_Dirty:"); }
 
 std::uint64_t floor_bytes(std::span<const Extent> live) {
   std::size_t count = 0;

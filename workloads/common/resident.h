@@ -14,6 +14,9 @@ std::size_t page_bytes();
 // Rss of /proc/self/smaps_rollup, which is exact; the cheaper statm is not since Linux 6.2.
 std::uint64_t resident_bytes();
 
+// Private_Dirty of /proc/self/smaps_rollup: pages that no other process shares and that were written.
+std::uint64_t private_dirty_bytes();
+
 struct Extent {
   const void* begin;
   std::size_t bytes;

@@ -1,14 +1,15 @@
 // realloc: blocks that grow and shrink.
 //
-// Three shapes: `random` resizes one of many blocks to a random size, half the time larger; `vector`
-// grows one block by eight bytes at a time; `doubling` doubles a block from 4 KiB up, again and again.
-// The bytes that survive a resize are checked each time.
+// Four shapes: `random` resizes one of many blocks to a random size, half the time larger; `vector`
+// grows one block by eight bytes at a time; `doubling` doubles a block from 4 KiB up, again and again;
+// `shrink` cuts large, touched blocks down to a sixty-fourth and keeps them. The bytes that survive a resize are checked each time.
 #include <cstdint>
 #include <cstdlib>
 
 #include "common/arguments.h"
 #include "common/blocks.h"
 #include "common/checksum.h"
+#include "common/clock.h"
 #include "common/random.h"
 #include "common/session.h"
 #include "common/table.h"
@@ -17,17 +18,19 @@ namespace {
 
 using namespace tidemark;
 
-constexpr const char* kShapes[] = {"random", "vector", "doubling"};
-enum Shape : std::uint64_t { kRandom, kVector, kDoubling };
+constexpr const char* kShapes[] = {"random", "vector", "doubling", "shrink"};
+enum Shape : std::uint64_t { kRandom, kVector, kDoubling, kShrink };
 
 constexpr std::size_t kVectorStepBytes = 8;
 constexpr std::size_t kDoublingStartBytes = 4 * kKiB;
+constexpr std::size_t kShrinkFactor = 64;
 
 struct Options {
   std::uint64_t shape = kRandom;
   std::uint64_t iterations = 100'000;
   std::uint64_t slots = 64;
   std::uint64_t size_max_kib = 256;
+  std::uint64_t settle_ms = 200;
   std::uint64_t seed = 1;
 };
 
@@ -118,6 +121,30 @@ std::uint64_t double_up(const Options& options, Checksum& checksum, Session& ses
   return operations;
 }
 
+// The tails of all blocks are free afterwards; `shrunk` is looked at when a purge has had its time.
+std::uint64_t shrink(const Options& options, Checksum& checksum, Table<Block>& slots, Session& session) {
+  const std::size_t size = options.size_max_kib * kKiB;
+  const std::size_t kept = size / kShrinkFactor;
+  for (Block& block : slots) {
+    const std::uint64_t tag = mix(static_cast<std::uint64_t>(&block - slots.begin()));
+    block = {must_malloc(size), size, tag};
+    touch(block.address, size, tag);
+  }
+  session.checkpoint(0, "peak", size * slots.size());
+  for (Block& block : slots) {
+    block.address = must_realloc(block.address, kept);
+    block.size = kept;
+  }
+  wait_until_ns(now_ns() + options.settle_ms * kNanosecondsPerMillisecond);
+  session.checkpoint(0, "shrunk", kept * slots.size());
+  for (Block& block : slots) {
+    check_touch(block.address, kept, block.tag);
+    checksum.add(block.tag ^ kept);
+    std::free(block.address);
+  }
+  return slots.size();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -125,8 +152,9 @@ int main(int argc, char** argv) {
   const Option table[] = {
       choice("--shape", options.shape, kShapes, "how blocks are resized"),
       integer("--iterations", options.iterations, 1, 10'000'000'000, "resizes of random, repetitions of doubling"),
-      integer("--slots", options.slots, 1, 1 << 20, "blocks that random resizes"),
+      integer("--slots", options.slots, 1, 1 << 20, "blocks of random and shrink"),
       integer("--size-max-kib", options.size_max_kib, 4, 1 << 22, "largest size in KiB"),
+      integer("--settle-ms", options.settle_ms, 0, 60'000, "milliseconds from shrinking to its checkpoint"),
       integer("--seed", options.seed, 0, UINT32_MAX, "seed of the random numbers"),
   };
   parse_arguments(TIDEMARK_WORKLOAD, "Grows and shrinks blocks.", table, argc, argv);
@@ -138,6 +166,7 @@ int main(int argc, char** argv) {
   switch (options.shape) {
     case kVector: operations = grow_vector(options, checksum); break;
     case kDoubling: operations = double_up(options, checksum, session); break;
+    case kShrink: operations = shrink(options, checksum, slots, session); break;
     default: operations = resize_randomly(options, checksum, slots); break;
   }
   session.end_region();
