@@ -12,6 +12,7 @@
 #include "base/bits.h"
 #include "base/compiler.h"
 #include "heap/alloc.h"
+#include "scavenger/collect.h"
 #include "scavenger/park.h"
 
 using namespace ebb;

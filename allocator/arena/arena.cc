@@ -43,32 +43,48 @@ void Arena::initialise(uint16_t id, const Range& range) {
   }
 }
 
-Slice* Arena::take(SliceCount slices, size_t alignment, bool* zero) {
+EBB_FLATTEN Slice* Arena::take(SliceCount slices, size_t alignment, bool* zero) {
   LockGuard guard(lock_);
-  Slice* span = find_locked(slices.value, alignment);
-  if (span == nullptr && grow_locked(slices.value, alignment)) span = find_locked(slices.value, alignment);
+  uint32_t dirty;
+  Slice* span = find_locked(slices.value, alignment, &dirty);
+  if (span == nullptr && grow_locked(slices.value, alignment)) span = find_locked(slices.value, alignment, &dirty);
   if (EBB_UNLIKELY(span == nullptr)) return nullptr;
-  bool clean = claim_memory_locked(index_of(span), slices.value);
+  claim_memory_locked(index_of(span), slices.value, dirty);
   span->arena_id = id_;
   tag_locked(span, slices.value, SliceKind::kUsed);
-  if (zero != nullptr) *zero = clean;
+  if (zero != nullptr) *zero = dirty == 0;
   return span;
 }
 
-// Marks slices that were cut out of a free span as in use; true when none was dirty.
-bool Arena::claim_memory_locked(uint32_t first, uint32_t slices) {
-  uint32_t dirty = count_dirty_locked(first, slices);
+// Marks slices that were cut out of a free span as in use.
+void Arena::claim_memory_locked(uint32_t first, uint32_t slices, uint32_t dirty) {
   if (dirty != 0) memset(ages_ + first, 0, slices);
   dirty_ -= dirty;
   used_ += slices;
   slice_at(table_, first)->start = memory_ + (size_t{first} << kSliceShift);
-  return dirty == 0;
 }
 
 uint32_t Arena::count_dirty_locked(uint32_t first, uint32_t slices) const {
+  // Eight ages at a time: a byte's top bit of (x | (x & 0x7F…) + 0x7F…) is set exactly when it is not zero.
+  constexpr uint64_t kLow = 0x7F7F7F7F7F7F7F7F;
+  const uint8_t* at = ages_ + first;
+  const uint8_t* end = at + slices;
   uint32_t dirty = 0;
-  for (uint32_t i = first; i < first + slices; ++i) dirty += ages_[i] != 0;
+  for (; end - at >= 8; at += 8) {
+    uint64_t word;
+    memcpy(&word, at, sizeof(word));
+    // Runs are mostly all clean or all dirty; the sum of the top bits is their number.
+    uint64_t marks = ((word | ((word & kLow) + kLow)) & ~kLow) >> 7;
+    dirty += static_cast<uint32_t>((marks * 0x0101010101010101u) >> 56);
+  }
+  for (; at < end; ++at) dirty += *at != 0;
   return dirty;
+}
+
+// The number of dirty slices among [first, +slices) of a free span; counts only where the span is mixed.
+uint32_t Arena::dirty_part_locked(const Slice* span, uint32_t first, uint32_t slices) const {
+  if (span->dirty == 0) return 0;
+  return span->dirty == span->slices ? slices : count_dirty_locked(first, slices);
 }
 
 // Writes the boundary tags.
@@ -91,36 +107,37 @@ uint32_t Arena::align_index(uint32_t first, size_t alignment) const {
 }
 
 // Cuts an aligned run out of a free span, warm ones first; null when no span is long enough.
-Slice* Arena::find_locked(uint32_t slices, size_t alignment) {
+Slice* Arena::find_locked(uint32_t slices, size_t alignment, uint32_t* dirty) {
   size_t slack = alignment > kSliceBytes ? (alignment >> kSliceShift) - 1 : 0;
   if (slices + slack > high_ - low_) return nullptr;
   for (SpanBins& bins : bins_) {
     Slice* span = bins.find(static_cast<uint32_t>(slices + slack));
     if (span == nullptr) continue;
     uint32_t first = align_index(index_of(span), alignment);
-    cut_locked(span, first, slices);
+    *dirty = cut_locked(span, first, slices);
     return slice_at(table_, first);
   }
   return nullptr;
 }
 
-// Takes [first, +slices) out of a free span; what lies before and behind stays free. Counts no more slices
-// than it takes, and those before: spans can be long.
-void Arena::cut_locked(Slice* span, uint32_t first, uint32_t slices) {
+// Takes [first, +slices) out of a free span; what lies before and behind stays free. Returns how many of the
+// slices are dirty. Counts no more slices than it takes, and those before: spans can be long.
+uint32_t Arena::cut_locked(Slice* span, uint32_t first, uint32_t slices) {
   uint32_t begin = index_of(span);
   uint32_t end = begin + span->slices;
   uint32_t dirty = span->dirty;
   uint8_t list = span->list;
   remove_free_locked(span);
-  uint32_t before = dirty == 0 ? 0 : count_dirty_locked(begin, first - begin);
-  uint32_t taken = dirty == 0 ? 0 : count_dirty_locked(first, slices);
+  uint32_t before = dirty_part_locked(span, begin, first - begin);
+  uint32_t taken = dirty_part_locked(span, first, slices);
   if (begin < first) insert_free_locked(begin, first - begin, before, list);
   if (first + slices < end) insert_free_locked(first + slices, end - first - slices, dirty - before - taken, list);
+  return taken;
 }
 
 // Adds never-used slices to the free ones, so that an aligned run fits at the end; those join a free span
 // that ends there, so a growing program reuses what it just gave back.
-bool Arena::grow_locked(uint32_t slices, size_t alignment) {
+EBB_COLD bool Arena::grow_locked(uint32_t slices, size_t alignment) {
   uint32_t first = top_;
   if (top_ > low_ && slice_at(table_, top_ - 1)->kind == SliceKind::kFree) {
     first = top_ - slice_at(table_, top_ - 1)->slices;
@@ -209,7 +226,7 @@ bool Arena::give_locked(uint32_t first, uint32_t slices, bool dirty) {
   return arm;
 }
 
-void Arena::give(Slice* span, bool clean) {
+EBB_FLATTEN void Arena::give(Slice* span, bool clean) {
   bool arm;
   {
     LockGuard guard(lock_);
@@ -246,8 +263,8 @@ bool Arena::extend(Slice* span, SliceCount slices) {
   uint32_t free_end = end;
   if (end < top_ && slice_at(table_, end)->kind == SliceKind::kFree) free_end += slice_at(table_, end)->slices;
   if (free_end - end < more && (free_end != top_ || !raise_top_locked(end + more))) return false;
-  cut_locked(slice_at(table_, end), end, more);
-  claim_memory_locked(end, more);
+  uint32_t dirty = cut_locked(slice_at(table_, end), end, more);
+  claim_memory_locked(end, more, dirty);
   retag_locked(span, slices.value);
   return true;
 }

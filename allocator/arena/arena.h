@@ -112,19 +112,20 @@ class Arena {
   uint32_t index_of(const Slice* slice) const {
     return static_cast<uint32_t>((reinterpret_cast<const char*>(slice) - table_) / static_cast<ptrdiff_t>(kPageStride));
   }
-  Slice* find_locked(uint32_t slices, size_t alignment);
+  Slice* find_locked(uint32_t slices, size_t alignment, uint32_t* dirty);
   bool grow_locked(uint32_t slices, size_t alignment);
   bool raise_top_locked(uint32_t top);
   uint32_t align_index(uint32_t first, size_t alignment) const;
   bool commit_locked(uint32_t top);
-  void cut_locked(Slice* span, uint32_t first, uint32_t slices);
+  uint32_t cut_locked(Slice* span, uint32_t first, uint32_t slices);
   void tag_locked(Slice* span, uint32_t slices, SliceKind kind);
   void retag_locked(Slice* span, uint32_t slices);
   void insert_free_locked(uint32_t first, uint32_t slices, uint32_t dirty, uint8_t list);
   void remove_free_locked(Slice* span);
   bool give_locked(uint32_t first, uint32_t slices, bool dirty);
   uint32_t count_dirty_locked(uint32_t first, uint32_t slices) const;
-  bool claim_memory_locked(uint32_t first, uint32_t slices);
+  uint32_t dirty_part_locked(const Slice* span, uint32_t first, uint32_t slices) const;
+  void claim_memory_locked(uint32_t first, uint32_t slices, uint32_t dirty);
 
   // purge.cc
   struct Step {

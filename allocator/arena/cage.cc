@@ -97,9 +97,8 @@ Slice* take_from_new_region(SliceCount slices, size_t alignment, bool* zero) {
   return arena->take(slices, alignment, zero);
 }
 
-Slice* take_from_existing(SliceCount slices, size_t alignment, bool* zero) {
-  // The cage first: its pages have the fast free.
-  Slice* span = g_cage_arena.take(slices, alignment, zero);
+Slice* take_from_others(SliceCount slices, size_t alignment, bool* zero) {
+  Slice* span = nullptr;
   for (Arena* arena = first_arena(); span == nullptr && arena != nullptr; arena = arena->next) {
     if (arena != &g_cage_arena) span = arena->take(slices, alignment, zero);
   }
@@ -135,16 +134,27 @@ Slice* find_slice(const void* p) {
   return nullptr;
 }
 
-Slice* take_span(SliceCount slices, size_t alignment, bool* zero) {
-  Slice* span = take_from_existing(slices, alignment, zero);
-  if (EBB_LIKELY(span != nullptr)) return span;
-  span = take_from_new_region(slices, alignment, zero);
+namespace {
+
+EBB_COLD Slice* take_span_slow(SliceCount slices, size_t alignment, bool* zero) {
+  Slice* span = take_from_others(slices, alignment, zero);
+  if (span == nullptr) span = take_from_new_region(slices, alignment, zero);
   if (span != nullptr) return span;
   // Nothing is left but what lies free in pieces, or what other threads have given back meanwhile.
   for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) arena->purge_all();
-  span = take_from_existing(slices, alignment, zero);
+  span = g_cage_arena.take(slices, alignment, zero);
+  if (span == nullptr) span = take_from_others(slices, alignment, zero);
   if (span == nullptr) count(Counter::k_refused_requests);
   return span;
+}
+
+}  // namespace
+
+Slice* take_span(SliceCount slices, size_t alignment, bool* zero) {
+  // The cage first: its pages have the fast free.
+  Slice* span = g_cage_arena.take(slices, alignment, zero);
+  if (EBB_LIKELY(span != nullptr)) return span;
+  return take_span_slow(slices, alignment, zero);
 }
 
 void arenas_lock_for_fork() {

@@ -106,86 +106,43 @@ void* allocate_zeroed(size_t size) {
   return p;
 }
 
+namespace {
+
+// log2 of the largest power of two that divides the class's block size.
+struct ClassAlignment {
+  uint8_t log2[kClassCount] = {};
+};
+constexpr ClassAlignment make_class_alignment() {
+  ClassAlignment table;
+  for (size_t cls = 0; cls < kClassCount; ++cls) table.log2[cls] = static_cast<uint8_t>(lowest_bit(class_bytes(cls)));
+  return table;
+}
+constexpr ClassAlignment kClassAlignment = make_class_alignment();
+
+}  // namespace
+
 void* allocate_aligned(size_t alignment, size_t size) {
   if (alignment <= kBlockAlign) return allocate(size);
-  if (size > kMaxRequestBytes) return or_out_of_memory(nullptr);
   // Pages begin at a slice, so a block is aligned when its class's size is a multiple of the alignment.
-  if (alignment <= kSliceBytes && size <= kLargestBlock) {
-    size_t rounded = align_up(max_of<size_t>(size, 1), alignment);
-    if (rounded <= kLargestBlock) {
+  if (EBB_LIKELY(alignment <= kSliceBytes && size <= kLargestBlock)) {
+    size_t rounded = align_up(size | (size == 0), alignment);
+    if (EBB_LIKELY(rounded <= kLargestBlock)) {
       size_t cls = class_of(rounded);
-      while (class_bytes(cls) % alignment != 0) ++cls;  // ends: kLargestBlock is a multiple of them all
-      return allocate(class_bytes(cls));
+      while (kClassAlignment.log2[cls] < lowest_bit(alignment)) ++cls;  // ends at kLargestBlock at the latest
+      ThreadHeap* heap = const_cast<ThreadHeap*>(tls_heap);
+      Block* block = heap->free[cls];
+      if (EBB_UNLIKELY(block == nullptr)) return allocate_empty(heap, cls);
+      heap->free[cls] = block->next;
+      return block;
     }
   }
-  return or_out_of_memory(allocate_large(max_of<size_t>(size, 1), max_of(alignment, kSliceBytes), nullptr));
+  if (size > kMaxRequestBytes) return or_out_of_memory(nullptr);
+  return or_out_of_memory(allocate_large(size | (size == 0), max_of(alignment, kSliceBytes), nullptr));
 }
 
 size_t good_bytes(size_t size) {
   if (size > kMaxRequestBytes - kSliceBytes) return size;
   return size <= kLargestBlock ? class_bytes(class_of(size)) : large_usable(size);
-}
-
-size_t usable_bytes(const void* p) {
-  if (p == nullptr) return 0;
-  Slice* slice = find_slice(p);
-  if (slice != nullptr) {
-    Page* page = page_head(slice);
-    if (EBB_LIKELY(page->kind == SliceKind::kPage)) return page->block_bytes;
-    if (page->kind == SliceKind::kLarge) return page->large.usable;
-  }
-  report_invalid_pointer("size request", p);
-  return 0;
-}
-
-namespace {
-
-// The page of a block that is about to be resized; null, after a report, when p is no block.
-Page* page_to_resize(void* p) {
-  Slice* slice = find_slice(p);
-  if (EBB_LIKELY(slice != nullptr)) {
-    Page* page = page_head(slice);
-    if (EBB_LIKELY(page->kind == SliceKind::kPage)) return page;
-    if (page->kind == SliceKind::kLarge && p == page->start + page->large.offset) return page;
-  }
-  report_invalid_pointer("realloc", p);
-  return nullptr;
-}
-
-// All usable bytes travel: programs ask for the usable size and fill it.
-void* move_block(void* from, void* to, size_t usable) {
-  memcpy(to, from, min_of(usable, usable_bytes(to)));
-  release(from);
-  return to;
-}
-
-}  // namespace
-
-void* reallocate(void* p, size_t size) {
-  Page* page = page_to_resize(p);
-  if (EBB_UNLIKELY(page == nullptr || size > kMaxRequestBytes)) return or_out_of_memory(nullptr);
-  size_t usable = page->block_bytes;
-  if (page->kind == SliceKind::kLarge) {
-    usable = page->large.usable;
-    void* resized = size > kLargestBlock ? large_resize(page, size) : nullptr;
-    if (resized != nullptr) return resized;
-  } else if (size <= usable && size >= usable / 2) {
-    return p;  // stays while at least half of the block is in use
-  }
-  void* to = allocate(size);
-  if (EBB_UNLIKELY(to == nullptr)) return size <= usable ? p : nullptr;
-  return move_block(p, to, usable);
-}
-
-void* reallocate_aligned(void* p, size_t alignment, size_t size) {
-  Page* page = page_to_resize(p);
-  if (EBB_UNLIKELY(page == nullptr || size > kMaxRequestBytes)) return or_out_of_memory(nullptr);
-  size_t usable = page->kind == SliceKind::kLarge ? page->large.usable : page->block_bytes;
-  bool aligned = reinterpret_cast<uintptr_t>(p) % alignment == 0;
-  if (aligned && size <= usable && size >= usable / 2) return p;
-  void* to = allocate_aligned(alignment, size);
-  if (EBB_UNLIKELY(to == nullptr)) return nullptr;
-  return move_block(p, to, usable);
 }
 
 }  // namespace ebb

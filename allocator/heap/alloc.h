@@ -8,9 +8,10 @@
 //             └─▶ large_allocate   a span of its own
 //   release ─▶ push to the page's own list                       (18 instructions)
 //      ├─▶ release_emptied  the countdown reached zero
-//      └─▶ release_slow     not this thread's page ─▶ remote::push ─▶ release_claimed
-//                           a large block ─▶ large_release
-//                           not Ebb's ─▶ reported
+//      ├─▶ release_foreign  a further slice of this thread's page
+//      │                    not this thread's page ─▶ remote::push ─▶ release_claimed
+//      │                    a large block ─▶ large_release
+//      └─▶ release_outside  outside the cage: NULL, adopted memory, or not Ebb's and reported
 #pragma once
 
 #include <cstddef>
@@ -28,7 +29,8 @@ namespace ebb {
 EBB_HIDDEN EBB_NOINLINE void* allocate_slow(size_t size);
 EBB_HIDDEN EBB_NOINLINE void* allocate_empty(ThreadHeap* heap, size_t cls);
 EBB_HIDDEN EBB_NOINLINE void* allocate_zeroed_slow(size_t size);
-EBB_HIDDEN EBB_NOINLINE void release_slow(void* p);
+EBB_HIDDEN EBB_NOINLINE void release_outside(void* p);
+EBB_HIDDEN EBB_NOINLINE void release_foreign(void* p, Page* page);
 EBB_HIDDEN EBB_NOINLINE void release_emptied(Page* page);
 
 // ---- fast paths ----
@@ -58,9 +60,9 @@ EBB_INLINE void* allocate_listed(size_t size) {
 
 EBB_INLINE void release(void* p) {
   uintptr_t offset = reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(g_cage.base);
-  if (EBB_UNLIKELY(offset >= g_cage.size)) return release_slow(p);
+  if (EBB_UNLIKELY(offset >= g_cage.size)) return release_outside(p);
   Page* page = as_page(cage_slice(offset));
-  if (EBB_UNLIKELY(page->owner.load(std::memory_order_relaxed) != tls_owner)) return release_slow(p);
+  if (EBB_UNLIKELY(page->owner.load(std::memory_order_relaxed) != tls_owner)) return release_foreign(p, page);
   Block* block = static_cast<Block*>(p);
   block->next = page->free;
   compiler_barrier();  // a fork child must find the list well linked
@@ -72,13 +74,10 @@ EBB_INLINE void release(void* p) {
 
 // As the C functions of the same meaning; null means out of memory, never an invalid argument.
 void* allocate_zeroed(size_t size);
-void* allocate_aligned(size_t alignment, size_t size);  // alignment: a power of two
-void* reallocate(void* p, size_t size);                 // p not null, size not 0
+void* allocate_aligned(size_t alignment, size_t size);             // alignment: a power of two
+void* reallocate(void* p, size_t size);                            // p not null, size not 0
 void* reallocate_aligned(void* p, size_t alignment, size_t size);  // p not null
-size_t usable_bytes(const void* p);                     // 0 for null
-size_t good_bytes(size_t size);                         // what usable_bytes of a block of `size` would be
-
-// Gives what the calling thread keeps for reuse back; with `force` also returns all free memory to the OS.
-void collect(bool force);
+size_t usable_bytes(const void* p);                                // 0 for null
+size_t good_bytes(size_t size);  // what usable_bytes of a block of `size` would be
 
 }  // namespace ebb

@@ -46,11 +46,13 @@ EBB_INLINE void push_local(Page* page, Block* block) {
 
 }  // namespace
 
-void release_slow(void* p) {
-  if (p == nullptr) return;
-  Slice* slice = find_slice(p);
-  if (EBB_UNLIKELY(slice == nullptr)) return report_invalid_pointer("free", p);
-  Page* page = page_head(slice);
+void release_foreign(void* p, Page* page) {
+  if (page->kind == SliceKind::kPageInterior) {
+    page = as_page(slice_before(page, page->back));
+    if (EBB_LIKELY(page->owner.load(std::memory_order_relaxed) == tls_owner)) {
+      return push_local(page, static_cast<Block*>(p));
+    }
+  }
   if (EBB_UNLIKELY(page->kind != SliceKind::kPage)) {
     if (page->kind == SliceKind::kLarge) return large_release(page, p);
     return report_invalid_pointer("free", p);
@@ -58,9 +60,16 @@ void release_slow(void* p) {
 #if defined(EBB_DEBUG)
   if (!page_is_block(page, p)) return report_invalid_pointer("free", p);
 #endif
-  Block* block = static_cast<Block*>(p);
-  if (page->owner.load(std::memory_order_relaxed) == tls_owner) return push_local(page, block);
-  if (EBB_UNLIKELY(remote::push(page, block))) release_claimed(page);
+  if (EBB_UNLIKELY(remote::push(page, static_cast<Block*>(p)))) release_claimed(page);
+}
+
+void release_outside(void* p) {
+  if (p == nullptr) return;
+  Slice* slice = find_slice(p);
+  if (EBB_UNLIKELY(slice == nullptr)) return report_invalid_pointer("free", p);
+  Page* page = page_head(slice);
+  if (page->owner.load(std::memory_order_relaxed) == tls_owner) return push_local(page, static_cast<Block*>(p));
+  release_foreign(p, page);
 }
 
 // The last block of a page that this thread owns came back. The active page stays: the next refill hands its
@@ -74,18 +83,6 @@ void release_emptied(Page* page) {
     if (heap == nullptr || heap->spare[page->cls] != page) return;
     heap->spare[page->cls] = nullptr;
     page_retire(page);
-  }
-  run_deferred();
-}
-
-void collect(bool force) {
-  Thread* thread = thread_self_if_any();
-  if (thread != nullptr) {
-    Gate gate(thread);
-    if (gate.is_open()) thread_release_pages(thread, false);
-  }
-  if (force) {
-    for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) arena->purge_all();
   }
   run_deferred();
 }

@@ -2,8 +2,8 @@
 
 #include "base/test_point.h"
 #include "config/options.h"
-#include "heap/alloc.h"
 #include "heap/thread.h"
+#include "scavenger/collect.h"
 #include "scavenger/scavenger.h"
 #include "stats/counters.h"
 

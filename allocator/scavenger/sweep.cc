@@ -15,6 +15,7 @@ namespace {
 enum class Sweep { kNothing, kStep, kLater };
 
 bool is_due(const Thread* thread, uint64_t now_ns) {
+  if (now_ns == kSweepAllNow) return true;
   uint64_t interval = static_cast<uint64_t>(option(Option::k_hole_interval_ms)) * 1000000u;
   return thread->swept_ns == 0 || now_ns - thread->swept_ns >= interval;
 }
@@ -27,7 +28,7 @@ void sweep_class_locked(Thread* thread, uint64_t now_ns) {
   if (++thread->sweep_class == kClassCount) {
     thread->sweep_class = 0;
     thread->touched = false;
-    thread->swept_ns = now_ns;
+    if (now_ns != kSweepAllNow) thread->swept_ns = now_ns;
     count(Counter::k_sweeps);
   }
 }

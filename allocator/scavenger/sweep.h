@@ -9,7 +9,9 @@ namespace ebb {
 
 // Gives up the pages of threads that have been parked, are due (hole_interval_ms since they were last swept)
 // and have been in their slow path since. Returns whether parked threads remain that are not due yet.
+// With kSweepAllNow all parked threads are due.
 bool sweep_parked_threads(uint64_t now_ns);
+constexpr uint64_t kSweepAllNow = UINT64_MAX;
 
 // Punches holes in all sparse pages. Returns the bytes given back.
 size_t punch_sparse_pages();

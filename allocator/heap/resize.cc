@@ -1,0 +1,95 @@
+// Resizing blocks, and asking their size.
+#include <cstring>
+
+#include "base/bits.h"
+#include "heap/alloc.h"
+#include "heap/large.h"
+#include "heap/misuse.h"
+#include "os/os.h"
+
+namespace ebb {
+namespace {
+
+// A block that has to move to grow gets this share more than it asked for, so that one grown in small steps
+// is copied a logarithmic number of times.
+constexpr size_t kGrowthShare = 8;
+
+EBB_COLD void* refuse() {
+  os::set_out_of_memory();
+  return nullptr;
+}
+
+// The page of a live block, wherever it is; null when p is none.
+EBB_INLINE Page* page_of_block(const void* p) {
+  Slice* slice = find_slice(p);
+  if (EBB_UNLIKELY(slice == nullptr)) return nullptr;
+  Page* page = page_head(slice);
+  if (EBB_LIKELY(page->kind == SliceKind::kPage)) return page;
+  return page->kind == SliceKind::kLarge && p == page->start + page->large.offset ? page : nullptr;
+}
+
+EBB_INLINE size_t usable_of(const Page* page) {
+  return EBB_LIKELY(page->kind == SliceKind::kPage) ? page->block_bytes : page->large.usable;
+}
+
+// All usable bytes travel: programs ask for the usable size and fill it.
+void* move_block(void* from, void* to, size_t bytes) {
+  memcpy(to, from, bytes);
+  release(from);
+  return to;
+}
+
+EBB_NOINLINE void* reallocate_moving(void* p, size_t size, size_t usable) {
+  bool grows = size > usable;
+  void* to = nullptr;
+  if (grows && size <= kLargestBlock) to = allocate(min_of(size + size / kGrowthShare, kLargestBlock));
+  if (to == nullptr) to = allocate(size);
+  // A block that was to shrink stays where it is: that is no failure.
+  if (EBB_UNLIKELY(to == nullptr)) return grows ? nullptr : p;
+  return move_block(p, to, grows ? usable : min_of(usable, usable_bytes(to)));
+}
+
+EBB_NOINLINE void* reallocate_large(Page* page, void* p, size_t size) {
+  void* resized = size > kLargestBlock ? large_resize(page, size) : nullptr;
+  return resized != nullptr ? resized : reallocate_moving(p, size, page->large.usable);
+}
+
+}  // namespace
+
+size_t usable_bytes(const void* p) {
+  if (p == nullptr) return 0;
+  Page* page = page_of_block(p);
+  if (EBB_LIKELY(page != nullptr)) return usable_of(page);
+  report_invalid_pointer("size request", p);
+  return 0;
+}
+
+void* reallocate(void* p, size_t size) {
+  Page* page = page_of_block(p);
+  if (EBB_UNLIKELY(page == nullptr)) {
+    report_invalid_pointer("realloc", p);
+    return refuse();
+  }
+  if (EBB_UNLIKELY(size > kMaxRequestBytes)) return refuse();
+  if (page->kind == SliceKind::kLarge) return reallocate_large(page, p, size);
+  size_t usable = page->block_bytes;
+  if (size <= usable && size >= usable / 2) return p;  // stays while at least half of the block is in use
+  return reallocate_moving(p, size, usable);
+}
+
+void* reallocate_aligned(void* p, size_t alignment, size_t size) {
+  Page* page = page_of_block(p);
+  if (EBB_UNLIKELY(page == nullptr)) {
+    report_invalid_pointer("realloc", p);
+    return refuse();
+  }
+  if (EBB_UNLIKELY(size > kMaxRequestBytes)) return refuse();
+  size_t usable = usable_of(page);
+  bool aligned = reinterpret_cast<uintptr_t>(p) % alignment == 0;
+  if (aligned && size <= usable && size >= usable / 2) return p;
+  void* to = allocate_aligned(alignment, size);
+  if (EBB_UNLIKELY(to == nullptr)) return nullptr;
+  return move_block(p, to, min_of(usable, usable_bytes(to)));
+}
+
+}  // namespace ebb
