@@ -14,6 +14,7 @@ Invariants
 from __future__ import annotations
 
 import contextlib
+import enum
 import os
 import sqlite3
 import time
@@ -132,6 +133,22 @@ def writing(engine: Engine, where: str) -> Iterator[Connection]:
         writer = connection.execution_options(**{_WRITE_OPTION: True})
         with writer.begin():
             yield writer
+
+
+class Turn(enum.IntEnum):
+    """What only one transaction at a time may do. Any numbers will do that nobody else uses in the same database."""
+
+    MIGRATION = 0x71DE3A9C
+    IMPORT = 0x71DE3A9D
+
+
+def take_turns(connection: Connection, turn: Turn) -> None:
+    """Wait until no other transaction has this turn, and keep it until the end of this one.
+
+    On SQLite a writing transaction is alone anyway.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(int(turn))))
 
 
 def check_file(url: URL) -> None:

@@ -27,7 +27,7 @@ from typing import Any, BinaryIO, cast
 
 from sqlalchemy.engine import Connection
 
-from results import insertion, queries, schema
+from results import engine, insertion, queries, schema
 from results.errors import StoreError
 from results.queries import Filter
 from results.records import Attachment, Build, Environment, Measurement, Run, Sample, utc_now
@@ -59,6 +59,8 @@ def import_(connection: Connection, path: Path) -> int:
 
     Raises StoreError for a file that is no whole export, and for a record that differs from the stored one.
     """
+    # Each waits for the other's new builds: two imports that met them in different orders would wait forever.
+    engine.take_turns(connection, engine.Turn.IMPORT)
     added = 0
     for number, line in _read_lines(path):
         try:

@@ -20,12 +20,9 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 from sqlalchemy.schema import CreateColumn
 
-from results import schema
+from results import engine, schema
 from results.errors import StoreError
 from results.records import utc_now
-
-_ADVISORY_LOCK = 0x71DE3A9C
-"""Any number will do as long as nobody else's migration uses the same one in the same database."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +85,7 @@ def migrate(
 
     Raises StoreError for a newer database or one that is none of ours.
     """
-    if connection.dialect.name == "postgresql":
-        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ADVISORY_LOCK)))
+    engine.take_turns(connection, engine.Turn.MIGRATION)
     version = stored_version(connection)
     require_known(version, steps[-1].version)
     applied: list[int] = []

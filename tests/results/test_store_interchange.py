@@ -6,6 +6,7 @@ import dataclasses
 import gzip
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 
@@ -54,6 +55,21 @@ def test_stores_of_both_kinds_merge(sqlite_url: str, postgresql_url: str, tmp_pa
         assert laptop.import_(tmp_path / "team.jsonl.gz") == 10
         assert {run.id for run in laptop.runs()} == {run.id for run in own + shared}
         assert _all(laptop) == _all(team)
+
+
+def test_imports_that_meet_the_same_builds_in_opposite_orders_both_end(store: Store, tmp_path: Path) -> None:
+    paths = [tmp_path / "up.jsonl", tmp_path / "down.jsonl"]
+    for path, step in zip(paths, (1, -1)):
+        with open_store(str(path.with_suffix(".sqlite"))) as source:
+            run = make_run()
+            source.begin_run(run)
+            for position, number in enumerate(range(60)[::step]):
+                source.record(make_measurement(run, position=position, build=make_build(revision=f"{number:040x}")))
+            source.export(path)
+    store.begin_run(make_run())  # its environment is there before, so that only builds are waited for
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(store.import_, paths)) == [61, 61]
+    assert len(store.measurements(samples=False)) == 120
 
 
 def test_an_export_reads_as_json_lines(store: Store, tmp_path: Path) -> None:
