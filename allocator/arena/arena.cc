@@ -272,7 +272,7 @@ bool Arena::extend(Slice* span, SliceCount slices) {
 Arena::Usage Arena::usage() {
   LockGuard guard(lock_);
   return {size_t{high_ - low_} << kSliceShift, size_t{committed_ - low_} << kSliceShift, size_t{used_} << kSliceShift,
-          size_t{dirty_} << kSliceShift};
+          size_t{dirty_} << kSliceShift, size_t{top_ - low_} * (kPageStride + 1)};
 }
 
 bool Arena::is_valid() {

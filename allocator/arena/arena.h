@@ -70,6 +70,7 @@ class Arena {
     size_t committed_bytes;  // made accessible
     size_t used_bytes;       // spans in use
     size_t dirty_bytes;      // free, still resident
+    size_t table_bytes;      // entries and ages up to the last slice that was handed out
   };
   Usage usage();
 
