@@ -111,8 +111,9 @@ typedef struct ebb_stats {
   size_t thread_count;    /* threads with a heap */
 } ebb_stats_t;
 
-/* Fills `stats`; `size` is sizeof(*stats), so that older callers meet newer libraries. Blocks in the lists of
- * running threads count as live. False for a size of 0. Walks the pages: microseconds a megabyte of pages. */
+/* Fills `stats`; `size` is sizeof(*stats), so that older callers meet newer libraries. Blocks that other running
+ * threads keep for their next allocations count as live; the calling thread's do not. False for NULL or a size of
+ * 0. Walks the pages: microseconds a megabyte of pages. */
 EBB_API bool ebb_stats_get(ebb_stats_t* stats, size_t size);
 
 /* The same and every counter as one JSON object. Writes at most `capacity` bytes, always terminated; returns the
