@@ -22,7 +22,8 @@ CORRUPTED = sorted(set(manifests()) - set(BLIND))
 @pytest.fixture(scope="module")
 def overlapping(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An allocator that hands some blocks out twice."""
-    return compile_shared(PRELOADS / "overlapping.c", tmp_path_factory.mktemp("preload") / "overlapping.so", "-fno-builtin")
+    target = tmp_path_factory.mktemp("preload") / "overlapping.so"
+    return compile_shared(PRELOADS / "overlapping.c", target, "-fno-builtin")
 
 
 def one_sentence(name: str, text: str) -> bool:

@@ -1,4 +1,4 @@
-"""Manifests and binaries agree: every folder is described, every argument in a manifest is one that its binary takes."""
+"""Manifests and binaries agree: every folder is described, and every argument is one that its binary takes."""
 
 from __future__ import annotations
 
@@ -78,7 +78,8 @@ def test_a_judged_series_is_long_enough(path: Path) -> None:
 
 def test_gbench_runs_and_names_the_allocator() -> None:
     done = subprocess.run(
-        [binary("micro"), "--benchmark_filter=^malloc_free/64$", "--benchmark_min_time=0.001", "--benchmark_format=json"],
+        [binary("micro"), "--benchmark_filter=^malloc_free/64$", "--benchmark_min_time=0.001",
+         "--benchmark_format=json"],
         env=clean_environment(), capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0

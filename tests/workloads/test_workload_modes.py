@@ -45,7 +45,8 @@ def test_only_the_active_allocator_is_asked(first: str, second: str) -> None:
 
 def test_symbols_of_another_object_do_not_count(tmp_path: Path) -> None:
     stray = tmp_path / "stray.c"
-    stray.write_text('const char* ebb_version(void) { return ""; }\nvoid* mi_heap_new(void) { return 0; }\n', encoding="utf-8")
+    source = 'const char* ebb_version(void) { return ""; }\nvoid* mi_heap_new(void) { return 0; }\n'
+    stray.write_text(source, encoding="utf-8")
     start = run_tiny("teardown", preload=[compile_shared(stray, tmp_path / "stray.so")]).start
     assert start["adapter"] == "glibc"
     assert start["modes"]["heap"] == "emulated"

@@ -133,7 +133,8 @@ def run_tiny(name: str, *more: str, preload: Sequence[Path] = ()) -> Finished:
 
 def compile_shared(source: Path, target: Path, *flags: str) -> Path:
     """Compile a C file to a shared object and return its path; fails the test with the compiler's words."""
-    command = ["cc", "-std=gnu17", "-O1", "-g", "-fPIC", "-shared", "-Wall", "-Wextra", *flags, "-o", str(target), str(source)]
+    common = ("-std=gnu17", "-O1", "-g", "-fPIC", "-shared", "-Wall", "-Wextra")
+    command = ["cc", *common, *flags, "-o", str(target), str(source)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False)
     assert done.returncode == 0, done.stderr
     return target

@@ -107,6 +107,5 @@ int main(int argc, char** argv) {
   Session session(TIDEMARK_WORKLOAD);
   Aging aging(session, options);
   const Checksum checksum = aging.run();
-  return session.end(checksum.value(),
-                     options.threads * (options.blocks + options.generations * options.replaced));
+  return session.end(checksum.value(), options.threads * (options.blocks + options.generations * options.replaced));
 }

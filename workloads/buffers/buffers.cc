@@ -150,9 +150,7 @@ class Buffers {
     std::free(block.address);
   }
 
-  std::span<Block> mine(std::size_t index) {
-    return blocks_.part(index * options_.buffers, options_.buffers);
-  }
+  std::span<Block> mine(std::size_t index) { return blocks_.part(index * options_.buffers, options_.buffers); }
 
   Session& session_;
   const Options options_;

@@ -33,9 +33,7 @@ struct Options {
   std::uint64_t seed = 1;
 };
 
-std::size_t filled_part(const Block& block) {
-  return block.size < kFilledBytesMax ? block.size : kFilledBytesMax;
-}
+std::size_t filled_part(const Block& block) { return block.size < kFilledBytesMax ? block.size : kFilledBytesMax; }
 
 void fill_and_check(Table<Block>& slots, Random& random, const Options& options, std::uint64_t pairs) {
   while (pairs != 0) {

@@ -54,10 +54,10 @@ bool has_mimalloc(const ActiveObject& active, Adapter& adapter) {
 // one, so that it is never null.
 namespace jemalloc {
 
-constexpr int kTcacheNone = 1 << 8;     // MALLOCX_TCACHE_NONE
-constexpr int kArenaShift = 20;         // MALLOCX_ARENA(a) is (a + 1) << 20
+constexpr int kTcacheNone = 1 << 8;       // MALLOCX_TCACHE_NONE
+constexpr int kArenaShift = 20;           // MALLOCX_ARENA(a) is (a + 1) << 20
 constexpr std::size_t kAllArenas = 4096;  // MALLCTL_ARENAS_ALL
-constexpr std::size_t kMibLength = 3;   // "arena", index, verb
+constexpr std::size_t kMibLength = 3;     // "arena", index, verb
 
 int (*mallctl)(const char*, void*, std::size_t*, void*, std::size_t);
 int (*mallctlbymib)(const std::size_t*, std::size_t, void*, std::size_t*, void*, std::size_t);
@@ -108,8 +108,8 @@ bool has_jemalloc(const ActiveObject& active, Adapter& adapter) {
       active.find<int(const std::size_t*, std::size_t, void*, std::size_t*, void*, std::size_t)>("mallctlbymib");
   jemalloc::mallctlnametomib = active.find<int(const char*, std::size_t*, std::size_t*)>("mallctlnametomib");
   jemalloc::mallocx = active.find<void*(std::size_t, int)>("mallocx");
-  if (jemalloc::mallctl == nullptr || jemalloc::mallctlbymib == nullptr ||
-      jemalloc::mallctlnametomib == nullptr || jemalloc::mallocx == nullptr) {
+  if (jemalloc::mallctl == nullptr || jemalloc::mallctlbymib == nullptr || jemalloc::mallctlnametomib == nullptr ||
+      jemalloc::mallocx == nullptr) {
     return false;
   }
   adapter.name = "jemalloc";

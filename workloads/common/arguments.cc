@@ -1,8 +1,8 @@
 // Argument parsing without allocation; see arguments.h.
 #include "common/arguments.h"
 
-#include <string_view>
 #include <unistd.h>
+#include <string_view>
 
 #include "common/exits.h"
 #include "common/text.h"
@@ -77,8 +77,7 @@ const Option* find(std::span<const Option> options, std::string_view name) {
 
 }  // namespace
 
-void parse_arguments(const char* program, const char* summary, std::span<const Option> options, int argc,
-                     char** argv) {
+void parse_arguments(const char* program, const char* summary, std::span<const Option> options, int argc, char** argv) {
   set_program_name(program);
   for (int index = 1; index < argc; index += 2) {
     const std::string_view name = argv[index];

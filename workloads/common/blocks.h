@@ -20,7 +20,8 @@ constexpr std::size_t kMinStampedBytes = 16;
 // malloc, or the end of the process with a sentence.
 inline void* must_malloc(std::size_t size) {
   void* block = std::malloc(size);
-  if (block == nullptr) [[unlikely]] fail_broken("the allocator returned no memory for a small request");
+  if (block == nullptr) [[unlikely]]
+    fail_broken("the allocator returned no memory for a small request");
   return block;
 }
 

@@ -13,8 +13,7 @@ constexpr std::uint64_t kNanosecondsPerMillisecond = 1'000'000;
 inline std::uint64_t now_ns() {
   timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * kNanosecondsPerSecond +
-         static_cast<std::uint64_t>(time.tv_nsec);
+  return static_cast<std::uint64_t>(time.tv_sec) * kNanosecondsPerSecond + static_cast<std::uint64_t>(time.tv_nsec);
 }
 
 // Blocks until now_ns() has reached `deadline_ns`, whatever signals come.

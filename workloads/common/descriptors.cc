@@ -1,8 +1,8 @@
 // Parsing `<first>,<second>`; see descriptors.h.
 #include "common/descriptors.h"
 
-#include <cstdlib>
 #include <fcntl.h>
+#include <cstdlib>
 
 #include "common/exits.h"
 #include "common/text.h"

@@ -1,10 +1,10 @@
 // Sentences and exit codes; see exits.h.
 #include "common/exits.h"
 
+#include <unistd.h>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <unistd.h>
 
 #include "common/text.h"
 

@@ -26,8 +26,8 @@ void set_program_name(const char* name);
 [[noreturn]] void fail_usage(std::string_view what);
 
 // `offset` is where in the block of `size` bytes the first wrong byte stands.
-[[noreturn]] void fail_contents(const void* block, std::size_t size, std::size_t offset,
-                                std::uint64_t expected, std::uint64_t found);
+[[noreturn]] void fail_contents(const void* block, std::size_t size, std::size_t offset, std::uint64_t expected,
+                                std::uint64_t found);
 [[noreturn]] void fail_corruption(std::string_view what);
 
 }  // namespace tidemark

@@ -7,9 +7,7 @@ namespace {
 constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
 
 // A multiplier keeps the inner loop to one multiplication a word; offset zero gives the tag itself.
-constexpr std::uint64_t word_at(std::uint64_t tag, std::size_t offset) {
-  return tag ^ (offset * 0x9e3779b97f4a7c15u);
-}
+constexpr std::uint64_t word_at(std::uint64_t tag, std::size_t offset) { return tag ^ (offset * 0x9e3779b97f4a7c15u); }
 
 // The bytes behind the last whole word.
 void fill_tail(char* bytes, std::size_t from, std::size_t size, std::uint64_t tag) {

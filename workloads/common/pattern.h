@@ -33,7 +33,8 @@ inline std::uint64_t load_word(const void* block, std::size_t offset) {
 
 inline void check_word(const void* block, std::size_t size, std::size_t offset, std::uint64_t expected) {
   const std::uint64_t found = load_word(block, offset);
-  if (found != expected) [[unlikely]] fail_contents(block, size, offset, expected, found);
+  if (found != expected) [[unlikely]]
+    fail_contents(block, size, offset, expected, found);
 }
 
 // The first word of a filled, stamped or touched block of at least eight bytes is its tag itself, so a

@@ -36,9 +36,7 @@ class Random {
   constexpr std::uint64_t below(std::uint64_t bound) { return scale(next(), bound); }
 
   // Uniform in [low, high], both included, at most 2^32 apart.
-  constexpr std::uint64_t between(std::uint64_t low, std::uint64_t high) {
-    return low + below(high - low + 1);
-  }
+  constexpr std::uint64_t between(std::uint64_t low, std::uint64_t high) { return low + below(high - low + 1); }
 
   // Maps the low 32 bits of `random` to [0, bound), so that one number can serve two choices.
   static constexpr std::uint64_t scale(std::uint64_t random, std::uint64_t bound) {

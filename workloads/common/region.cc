@@ -1,10 +1,10 @@
 // Counter control; see region.h.
 #include "common/region.h"
 
-#include <cerrno>
-#include <string_view>
 #include <unistd.h>
 #include <valgrind/callgrind.h>
+#include <cerrno>
+#include <string_view>
 
 #include "common/descriptors.h"
 #include "common/exits.h"

@@ -1,10 +1,11 @@
 // Reading smaps_rollup and counting live pages; see resident.h.
 #include "common/resident.h"
 
-#include <algorithm>
 #include <fcntl.h>
-#include <string_view>
+#include <sys/resource.h>
 #include <unistd.h>
+#include <algorithm>
+#include <string_view>
 
 #include "common/exits.h"
 #include "common/table.h"
@@ -48,9 +49,7 @@ std::uint64_t rollup_bytes(std::string_view key) {
   return number_after({text, used}, key) * kKibibyte;
 }
 
-std::uint64_t page_of(const void* address) {
-  return reinterpret_cast<std::uintptr_t>(address) / page_bytes();
-}
+std::uint64_t page_of(const void* address) { return reinterpret_cast<std::uintptr_t>(address) / page_bytes(); }
 
 std::uint64_t last_page(const Extent& extent) {
   return page_of(static_cast<const char*>(extent.begin) + extent.bytes - 1);
@@ -63,6 +62,21 @@ std::size_t page_bytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)
 std::uint64_t resident_bytes() { return rollup_bytes("Rss:"); }
 
 std::uint64_t private_dirty_bytes() { return rollup_bytes("Private_Dirty:"); }
+
+std::uint64_t minor_faults() {
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::uint64_t>(usage.ru_minflt);
+}
+
+std::uint64_t floor_bytes(std::span<const Block> blocks) {
+  Table<Extent> live(blocks.size());
+  std::size_t count = 0;
+  for (const Block& block : blocks) {
+    if (block.address != nullptr) live[count++] = {block.address, block.size};
+  }
+  return floor_bytes(std::span<const Extent>(live.part(0, count)));
+}
 
 std::uint64_t floor_bytes(std::span<const Extent> live) {
   std::size_t count = 0;

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <span>
 
+#include "common/blocks.h"
+
 namespace tidemark {
 
 std::size_t page_bytes();
@@ -17,6 +19,9 @@ std::uint64_t resident_bytes();
 // Private_Dirty of /proc/self/smaps_rollup: pages that no other process shares and that were written.
 std::uint64_t private_dirty_bytes();
 
+// Page faults of the process so far that needed no reading from disk.
+std::uint64_t minor_faults();
+
 struct Extent {
   const void* begin;
   std::size_t bytes;
@@ -25,5 +30,8 @@ struct Extent {
 // Bytes of the OS pages that hold at least one live byte: no allocator that cannot move blocks can keep
 // less. Takes and returns eight bytes of mapped memory for each page touched.
 std::uint64_t floor_bytes(std::span<const Extent> live);
+
+// The same for the blocks that have an address.
+std::uint64_t floor_bytes(std::span<const Block> blocks);
 
 }  // namespace tidemark

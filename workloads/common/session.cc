@@ -1,26 +1,20 @@
 // Events and checkpoints; see session.h.
 #include "common/session.h"
 
+#include <unistd.h>
 #include <cerrno>
 #include <csignal>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/descriptors.h"
 #include "common/exits.h"
+#include "common/resident.h"
 #include "common/table.h"
 
 namespace tidemark {
 namespace {
 
 constexpr std::uint64_t kProtocol = 1;
-
-std::uint64_t minor_faults() {
-  rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<std::uint64_t>(usage.ru_minflt);
-}
 
 double seconds(std::uint64_t nanoseconds) {
   return static_cast<double>(nanoseconds) / static_cast<double>(kNanosecondsPerSecond);
@@ -90,8 +84,7 @@ void Session::checkpoint(std::uint64_t round, const char* label, std::uint64_t l
   line_.add(", \"time_s\": ").add_number(seconds(now_ns() - started_ns_));
   line_.add(", \"live_bytes\": ").add_unsigned(live_bytes).add(", \"metrics\": {");
   bool first = true;
-  add_metric(line_, first, "driver_bytes",
-             static_cast<double>(driver_bytes.load(std::memory_order_relaxed)));
+  add_metric(line_, first, "driver_bytes", static_cast<double>(driver_bytes.load(std::memory_order_relaxed)));
   for (const Metric& metric : metrics) add_metric(line_, first, metric.name, metric.value);
   line_.add("}}\n");
   send();

@@ -26,8 +26,7 @@ class Table {
 
  public:
   explicit Table(std::size_t count) : count_(count), bytes_(round_up(count * sizeof(T))) {
-    void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (memory == MAP_FAILED) fail_broken_errno("cannot map the workload's own tables");
     items_ = static_cast<T*>(memory);
     driver_bytes.fetch_add(bytes_, std::memory_order_relaxed);
@@ -44,6 +43,7 @@ class Table {
   std::size_t size() const { return count_; }
   T* begin() { return items_; }
   T* end() { return items_ + count_; }
+  std::span<const T> all() const { return {items_, count_}; }
   std::span<T> part(std::size_t first, std::size_t count) { return {items_ + first, count}; }
 
  private:

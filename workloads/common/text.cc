@@ -1,8 +1,8 @@
 // Formatting without allocation; see text.h.
 #include "common/text.h"
 
-#include <cerrno>
 #include <unistd.h>
+#include <cerrno>
 
 namespace tidemark {
 
@@ -42,8 +42,7 @@ Text& Text::add_number(double value) {
   }
   constexpr std::uint64_t kScale = 1'000'000;
   std::uint64_t whole = static_cast<std::uint64_t>(value);
-  std::uint64_t fraction =
-      static_cast<std::uint64_t>((value - static_cast<double>(whole)) * kScale + 0.5);
+  std::uint64_t fraction = static_cast<std::uint64_t>((value - static_cast<double>(whole)) * kScale + 0.5);
   if (fraction == kScale) {
     ++whole;
     fraction = 0;

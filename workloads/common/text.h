@@ -27,7 +27,10 @@ class Text {
 
   std::string_view view() const { return {bytes_, used_}; }
   bool truncated() const { return truncated_; }
-  void clear() { used_ = 0; truncated_ = false; }
+  void clear() {
+    used_ = 0;
+    truncated_ = false;
+  }
 
  private:
   void add_byte(char byte);

@@ -6,7 +6,6 @@
 // freed everything, `child_faults` how many pages were copied or made on the way: an allocator that gives
 // the copies back at once has paid for them all the same.
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,12 +34,6 @@ struct Growth {
   std::uint64_t dirty_bytes;
   std::uint64_t faults;
 };
-
-std::uint64_t minor_faults() {
-  rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<std::uint64_t>(usage.ru_minflt);
-}
 
 void fill_all(Table<Block>& blocks, const Options& options) {
   Random random(options.seed);

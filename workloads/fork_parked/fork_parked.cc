@@ -6,7 +6,6 @@
 // long a thread takes to hand its heaps over and to get them back, and the memory of the process tree
 // (checkpoint `tree`, taken while the child still lives; `child_pid` says where).
 #include <fcntl.h>
-#include <sys/eventfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,11 +23,13 @@
 #include "common/session.h"
 #include "common/table.h"
 #include "common/threads.h"
+#include "common/wakeup.h"
 
 namespace {
 
 using namespace tidemark;
 
+constexpr std::size_t kThreadsMax = 64;
 constexpr std::size_t kSizeMin = 16;
 constexpr std::size_t kSizeMax = 2048;
 // A child that has not ended by then hangs on a lock that nobody will open.
@@ -51,18 +52,6 @@ struct Worker {
   std::uint64_t handed_over;
 };
 
-void signal_event(int descriptor) {
-  const std::uint64_t one = 1;
-  if (write(descriptor, &one, sizeof one) != sizeof one) fail_broken_errno("cannot wake a thread");
-}
-
-void wait_event(int descriptor) {
-  std::uint64_t count;
-  while (read(descriptor, &count, sizeof count) < 0) {
-    if (errno != EINTR) fail_broken_errno("cannot wait for an event");
-  }
-}
-
 class ForkParked {
  public:
   ForkParked(Session& session, const Options& options)
@@ -70,13 +59,7 @@ class ForkParked {
         options_(options),
         kept_(options.threads * options.kept),
         workers_(options.threads),
-        wakes_(options.threads),
-        ready_(options.threads + 1) {
-    for (int& wake : wakes_) {
-      wake = eventfd(0, EFD_CLOEXEC);
-      if (wake < 0) fail_broken_errno("cannot make an event descriptor");
-    }
-  }
+        ready_(options.threads + 1) {}
 
   void run() {
     auto body = [this](std::size_t index) { work(index); };
@@ -128,11 +111,11 @@ class ForkParked {
   }
 
   // The hand-over's cost to its owner: both calls, without the wait between them.
-  void park(Worker& worker, int wake) {
+  void park(Worker& worker, const Wakeup& wake) {
     const std::uint64_t begin = now_ns();
     const bool handed_over = session_.adapter().park_begin();
     const std::uint64_t parked = now_ns();
-    wait_event(wake);
+    wake.wait();
     const std::uint64_t woken = now_ns();
     session_.adapter().park_end();
     worker.handover.add((parked - begin) + (now_ns() - woken));
@@ -148,7 +131,7 @@ class ForkParked {
   }
 
   void wake_all() {
-    for (const int wake : wakes_) signal_event(wake);
+    for (std::size_t index = 0; index < options_.threads; ++index) wakes_[index].signal();
   }
 
   void fork_once(std::uint64_t round) {
@@ -214,7 +197,7 @@ class ForkParked {
   const Options options_;
   Table<Block> kept_;
   Table<Worker> workers_;
-  Table<int> wakes_;
+  Wakeup wakes_[kThreadsMax];
   Barrier ready_;
   std::atomic<bool> stop_{false};
   std::atomic<std::uint64_t> live_bytes_{0};
@@ -226,7 +209,7 @@ class ForkParked {
 int main(int argc, char** argv) {
   Options options;
   const Option table[] = {
-      integer("--threads", options.threads, 1, 64, "threads that park"),
+      integer("--threads", options.threads, 1, kThreadsMax, "threads that park"),
       integer("--kept", options.kept, 1, 10'000'000, "blocks that each thread keeps"),
       integer("--churned", options.churned, 0, 10'000'000, "blocks that a woken thread allocates and frees"),
       integer("--forks", options.forks, 1, 100'000, "forks"),

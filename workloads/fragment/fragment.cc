@@ -42,7 +42,7 @@ class Fragment {
     for (std::uint64_t round = 0; round < options_.rounds; ++round) {
       evict_half();
       refill(size_of(round + 1));
-      const std::uint64_t floor = floor_of_live();
+      const std::uint64_t floor = floor_bytes(blocks_.all());
       session_.checkpoint(round, "round", live_bytes_, {{"floor_bytes", static_cast<double>(floor)}});
     }
     session_.end_region();
@@ -85,15 +85,6 @@ class Fragment {
       if (live_bytes_ + size > options_.live_mib * kMiB) return;
       if (block.address == nullptr) acquire(block, size);
     }
-  }
-
-  std::uint64_t floor_of_live() {
-    Table<Extent> live(blocks_.size());
-    std::size_t count = 0;
-    for (const Block& block : blocks_) {
-      if (block.address != nullptr) live[count++] = {block.address, block.size};
-    }
-    return floor_bytes(live.part(0, count));
   }
 
   Session& session_;

@@ -44,19 +44,22 @@ std::size_t size_of(const benchmark::State& state) { return static_cast<std::siz
 
 void malloc_free(benchmark::State& state) {
   const std::size_t size = size_of(state);
-  run_ring(state, [size] { return std::malloc(size); }, [](void* block) { std::free(block); });
+  run_ring(
+      state, [size] { return std::malloc(size); }, [](void* block) { std::free(block); });
 }
 BENCHMARK(malloc_free)->Apply(sizes);
 
 void calloc_free(benchmark::State& state) {
   const std::size_t size = size_of(state);
-  run_ring(state, [size] { return std::calloc(1, size); }, [](void* block) { std::free(block); });
+  run_ring(
+      state, [size] { return std::calloc(1, size); }, [](void* block) { std::free(block); });
 }
 BENCHMARK(calloc_free)->Apply(sizes);
 
 void aligned_alloc_free(benchmark::State& state) {
   const std::size_t size = size_of(state) < 64 ? 64 : size_of(state);
-  run_ring(state, [size] { return std::aligned_alloc(64, size); }, [](void* block) { std::free(block); });
+  run_ring(
+      state, [size] { return std::aligned_alloc(64, size); }, [](void* block) { std::free(block); });
 }
 BENCHMARK(aligned_alloc_free)->Apply(sizes);
 
@@ -72,22 +75,24 @@ BENCHMARK(posix_memalign_free)->Apply(sizes);
 
 void new_delete(benchmark::State& state) {
   const std::size_t size = size_of(state);
-  run_ring(state, [size] { return ::operator new(size); }, [](void* block) { ::operator delete(block); });
+  run_ring(
+      state, [size] { return ::operator new(size); }, [](void* block) { ::operator delete(block); });
 }
 BENCHMARK(new_delete)->Apply(sizes);
 
 void new_delete_sized(benchmark::State& state) {
   const std::size_t size = size_of(state);
-  run_ring(state, [size] { return ::operator new(size); },
-           [size](void* block) { ::operator delete(block, size); });
+  run_ring(
+      state, [size] { return ::operator new(size); }, [size](void* block) { ::operator delete(block, size); });
 }
 BENCHMARK(new_delete_sized)->Apply(sizes);
 
 void new_delete_aligned(benchmark::State& state) {
   constexpr std::align_val_t kAlignment{64};
   const std::size_t size = size_of(state);
-  run_ring(state, [size] { return ::operator new(size, kAlignment); },
-           [](void* block) { ::operator delete(block, kAlignment); });
+  run_ring(
+      state, [size] { return ::operator new(size, kAlignment); },
+      [](void* block) { ::operator delete(block, kAlignment); });
 }
 BENCHMARK(new_delete_aligned)->Apply(sizes);
 

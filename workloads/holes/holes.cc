@@ -4,8 +4,6 @@
 // holes with blocks of the same sizes. Giving free pages inside used ones back must not make them costly
 // to use again: `refill_faults` is compared with `fill_faults`, what the same bytes cost fresh. Live
 // blocks are checked to the byte after each step.
-#include <sys/resource.h>
-
 #include <cstdint>
 
 #include "common/arguments.h"
@@ -31,12 +29,6 @@ struct Options {
   std::uint64_t seed = 1;
 };
 
-std::uint64_t minor_faults() {
-  rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<std::uint64_t>(usage.ru_minflt);
-}
-
 class Holes {
  public:
   Holes(Session& session, const Options& options)
@@ -54,7 +46,8 @@ class Holes {
       session_.end_region();
       rest();
       check_live();
-      session_.checkpoint(round, "round", live_bytes_, {{"floor_bytes", static_cast<double>(floor_of_live())}});
+      session_.checkpoint(round, "round", live_bytes_,
+                          {{"floor_bytes", static_cast<double>(floor_bytes(blocks_.all()))}});
       session_.begin_region();
       refill_faults_ += fill_empty();
       check_live();
@@ -109,15 +102,6 @@ class Holes {
       const Block& block = blocks_[index];
       if (block.address != nullptr) check(block.address, block.size, block.tag);
     }
-  }
-
-  std::uint64_t floor_of_live() {
-    Table<Extent> live(blocks_.size());
-    std::size_t count = 0;
-    for (const Block& block : blocks_) {
-      if (block.address != nullptr) live[count++] = {block.address, block.size};
-    }
-    return floor_bytes(live.part(0, count));
   }
 
   Session& session_;

@@ -55,7 +55,7 @@ class Idle {
       free_most();
       session_.end_region();
       const std::uint64_t freed_ns = now_ns();
-      const auto floor = static_cast<double>(floor_of_live());
+      const auto floor = static_cast<double>(floor_bytes(blocks_.all()));
       if (options_.rounds == 1) {
         session_.checkpoint(round, "freed", live_bytes_, {{"floor_bytes", floor}});
         watch(freed_ns, floor);
@@ -93,15 +93,6 @@ class Idle {
       free_filled(blocks_[index]);
       ++operations_;
     }
-  }
-
-  std::uint64_t floor_of_live() {
-    Table<Extent> live(blocks_.size());
-    std::size_t count = 0;
-    for (const Block& block : blocks_) {
-      if (block.address != nullptr) live[count++] = {block.address, block.size};
-    }
-    return tidemark::floor_bytes(live.part(0, count));
   }
 
   void watch(std::uint64_t freed_ns, double floor) {

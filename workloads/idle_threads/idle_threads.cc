@@ -47,8 +47,9 @@ class IdleThreads {
     holding_ = resident_bytes();
     std::uint64_t live_bytes = 0;
     for (const Block& block : blocks_) live_bytes += block.size;
-    session_.checkpoint(0, "idle", live_bytes,
-                        {{"thread_bytes", per_thread(holding_, before_)}, {"heap_bytes", per_thread(holding_, started_)}});
+    session_.checkpoint(
+        0, "idle", live_bytes,
+        {{"thread_bytes", per_thread(holding_, before_)}, {"heap_bytes", per_thread(holding_, started_)}});
     barrier_.meet();
     team_.join();
     exited_ = resident_bytes();

@@ -4,10 +4,6 @@
 // freeing, and waits again between park_begin and park_end. Measured: what both calls cost the loop, and
 // the resident memory as it goes on. `--park no` is the same loop without the calls; `--rate 0` wakes it
 // again as soon as it has answered, which makes its throughput the figure.
-#include <sys/eventfd.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstdint>
 
 #include "common/arguments.h"
@@ -19,6 +15,7 @@
 #include "common/session.h"
 #include "common/table.h"
 #include "common/threads.h"
+#include "common/wakeup.h"
 
 namespace {
 
@@ -35,34 +32,10 @@ struct Options {
   std::uint64_t seed = 1;
 };
 
-int make_event() {
-  const int descriptor = eventfd(0, EFD_CLOEXEC);
-  if (descriptor < 0) fail_broken_errno("cannot make an event descriptor");
-  return descriptor;
-}
-
-void signal_event(int descriptor) {
-  const std::uint64_t one = 1;
-  if (write(descriptor, &one, sizeof one) != sizeof one) fail_broken_errno("cannot signal an event");
-}
-
-void wait_event(int descriptor) {
-  std::uint64_t count;
-  while (read(descriptor, &count, sizeof count) < 0) {
-    if (errno != EINTR) fail_broken_errno("cannot wait for an event");
-  }
-}
-
 class Park {
  public:
   Park(Session& session, const Options& options)
-      : session_(session),
-        options_(options),
-        random_(options.seed),
-        kept_(options.kept),
-        burst_(options.blocks),
-        request_(make_event()),
-        answer_(make_event()) {}
+      : session_(session), options_(options), random_(options.seed), kept_(options.kept), burst_(options.blocks) {}
 
   Checksum run() {
     for (Block& block : kept_) acquire(block);
@@ -74,7 +47,7 @@ class Park {
       wait_parked();
       serve();
       if ((wakeup + 1) % step == 0) session_.checkpoint(wakeup / step, "round", live_bytes_);
-      signal_event(answer_);
+      answer_.signal();
     }
     session_.end_region();
     team_.join();
@@ -93,20 +66,20 @@ class Park {
     for (std::uint64_t wakeup = 0; wakeup < options_.wakeups; ++wakeup) {
       due_ns += period_ns;
       if (period_ns != 0) wait_until_ns(due_ns);
-      signal_event(request_);
-      wait_event(answer_);
+      request_.signal();
+      answer_.wait();
     }
   }
 
   void wait_parked() {
     if (options_.park == 0) {
-      wait_event(request_);
+      request_.wait();
       return;
     }
     const std::uint64_t begin = now_ns();
     const bool handed_over = session_.adapter().park_begin();
     const std::uint64_t parked = now_ns();
-    wait_event(request_);
+    request_.wait();
     const std::uint64_t woken = now_ns();
     session_.adapter().park_end();
     latency_.add((parked - begin) + (now_ns() - woken));
@@ -138,8 +111,8 @@ class Park {
   Random random_;
   Table<Block> kept_;
   Table<Block> burst_;
-  const int request_;
-  const int answer_;
+  Wakeup request_;
+  Wakeup answer_;
   Team team_;
   Latency latency_;
   Checksum checksum_;

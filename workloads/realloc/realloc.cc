@@ -2,7 +2,8 @@
 //
 // Four shapes: `random` resizes one of many blocks to a random size, half the time larger; `vector`
 // grows one block by eight bytes at a time; `doubling` doubles a block from 4 KiB up, again and again;
-// `shrink` cuts large, touched blocks down to a sixty-fourth and keeps them. The bytes that survive a resize are checked each time.
+// `shrink` cuts large, touched blocks down to a sixty-fourth and keeps them. The bytes that survive a resize are
+// checked each time.
 #include <cstdint>
 #include <cstdlib>
 
@@ -58,8 +59,8 @@ void resize(Block& block, std::size_t size) {
 std::size_t random_size(Random& random, const Options& options) {
   const std::uint64_t limit = options.size_max_kib * kKiB;
   std::uint64_t octave = kMinStampedBytes;
-  for (std::uint64_t steps = random.below(64 - static_cast<std::uint64_t>(__builtin_clzll(limit / octave)));
-       steps != 0; --steps) {
+  for (std::uint64_t steps = random.below(64 - static_cast<std::uint64_t>(__builtin_clzll(limit / octave))); steps != 0;
+       --steps) {
     octave *= 2;
   }
   const std::uint64_t size = octave + random.below(octave);
@@ -164,10 +165,18 @@ int main(int argc, char** argv) {
   std::uint64_t operations = 0;
   session.begin_region();
   switch (options.shape) {
-    case kVector: operations = grow_vector(options, checksum); break;
-    case kDoubling: operations = double_up(options, checksum, session); break;
-    case kShrink: operations = shrink(options, checksum, slots, session); break;
-    default: operations = resize_randomly(options, checksum, slots); break;
+    case kVector:
+      operations = grow_vector(options, checksum);
+      break;
+    case kDoubling:
+      operations = double_up(options, checksum, session);
+      break;
+    case kShrink:
+      operations = shrink(options, checksum, slots, session);
+      break;
+    default:
+      operations = resize_randomly(options, checksum, slots);
+      break;
   }
   session.end_region();
   session.checkpoint(0, "freed", 0);

@@ -3,8 +3,6 @@
 // Each wave fills some MiB with blocks of 1 to 64 KiB, frees them and rests for 50 ms. An allocator that
 // gives memory back at once pays for every wave with page faults; one that waits a little pays once. The
 // metric `faults_per_wave` leaves out the first wave, whose faults nobody can avoid.
-#include <sys/resource.h>
-
 #include <cstdint>
 
 #include "common/arguments.h"
@@ -12,6 +10,7 @@
 #include "common/checksum.h"
 #include "common/clock.h"
 #include "common/random.h"
+#include "common/resident.h"
 #include "common/session.h"
 #include "common/table.h"
 
@@ -27,12 +26,6 @@ struct Options {
   std::uint64_t rest_ms = 50;
   std::uint64_t seed = 1;
 };
-
-std::uint64_t minor_faults() {
-  rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<std::uint64_t>(usage.ru_minflt);
-}
 
 class SquareWave {
  public:
@@ -99,6 +92,5 @@ int main(int argc, char** argv) {
   Session session(TIDEMARK_WORKLOAD);
   SquareWave workload(session, options);
   const Checksum checksum = workload.run();
-  return session.end(checksum.value(), workload.operations(),
-                     {{"faults_per_wave", workload.faults_per_wave()}});
+  return session.end(checksum.value(), workload.operations(), {{"faults_per_wave", workload.faults_per_wave()}});
 }

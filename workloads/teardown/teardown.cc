@@ -37,10 +37,7 @@ struct Shape {
 class Teardown {
  public:
   Teardown(Session& session, const Options& options)
-      : session_(session),
-        options_(options),
-        heaps_(options.live),
-        addresses_(options.live * options.blocks) {}
+      : session_(session), options_(options), heaps_(options.live), addresses_(options.live * options.blocks) {}
 
   Checksum run() {
     session_.begin_region();
@@ -90,8 +87,7 @@ class Teardown {
       }
     }
     for (std::uint64_t object = first; object < end; ++object) {
-      session_.adapter().heap_destroy(heaps_[object],
-                                      addresses_.part(object * options_.blocks, options_.blocks));
+      session_.adapter().heap_destroy(heaps_[object], addresses_.part(object * options_.blocks, options_.blocks));
     }
   }
 

@@ -84,14 +84,16 @@ TEST(FloorBytes, CountsEachPageOnce) {
   alignas(4096) static char memory[16 * 4096];
   const std::size_t page = page_bytes();
   const std::vector<Extent> live = {
-      {memory, 16},                   // first page
-      {memory + 64, 16},              // the same
-      {memory + page - 8, 16},        // over the border to the second
-      {memory + 3 * page, page},      // exactly one
-      {memory + 2 * page - 1, 1},     // last byte of the second
+      {memory, 16},                // first page
+      {memory + 64, 16},           // the same
+      {memory + page - 8, 16},     // over the border to the second
+      {memory + 3 * page, page},   // exactly one
+      {memory + 2 * page - 1, 1},  // last byte of the second
   };
   EXPECT_EQ(floor_bytes(live), 3 * page);
-  EXPECT_EQ(floor_bytes({}), 0u);
+  EXPECT_EQ(floor_bytes(std::span<const Extent>{}), 0u);
+  const std::vector<Block> blocks = {{memory, 16, 0}, {nullptr, 1 << 20, 0}, {memory + 2 * page, 16, 0}};
+  EXPECT_EQ(floor_bytes(blocks), 2 * page);
 }
 
 TEST(ResidentBytes, GrowsByWhatIsTouched) {

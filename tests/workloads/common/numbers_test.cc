@@ -15,7 +15,8 @@ namespace {
 TEST(Random, SplitMixGivesItsPublishedSequence) {
   // The first outputs of SplitMix64 from state 1234567, as its authors' reference program prints them.
   constexpr std::uint64_t kStep = 0x9e3779b97f4a7c15u;
-  constexpr std::array<std::uint64_t, 3> kPublished = {6457827717110365317u, 3203168211198807973u, 9817491932198370423u};
+  constexpr std::array<std::uint64_t, 3> kPublished = {6457827717110365317u, 3203168211198807973u,
+                                                       9817491932198370423u};
   for (std::size_t index = 0; index < kPublished.size(); ++index) {
     EXPECT_EQ(mix(1234567 + index * kStep), kPublished[index]);
   }

@@ -89,9 +89,7 @@ enum { kOff = 8 };
 enum { kOff = 0 };
 #endif
 
-void* aligned_alloc(size_t alignment, size_t size) {
-  return (char*)fresh_block(alignment, size + kOff) + kOff;
-}
+void* aligned_alloc(size_t alignment, size_t size) { return (char*)fresh_block(alignment, size + kOff) + kOff; }
 
 int posix_memalign(void** block, size_t alignment, size_t size) {
   *block = (char*)fresh_block(alignment, size + kOff) + kOff;
