@@ -62,10 +62,13 @@ EBB_EXPORT void* ebb_aligned_alloc(size_t alignment, size_t size) {
 
 EBB_EXPORT int ebb_posix_memalign(void** out, size_t alignment, size_t size) {
   if (EBB_UNLIKELY(!is_power_of_two(alignment) || alignment % sizeof(void*) != 0)) return EINVAL;
-  int saved = errno;
-  void* p = allocate_aligned(alignment, size);
-  errno = saved;
-  if (EBB_UNLIKELY(p == nullptr)) return ENOMEM;
+  void* p = allocate_aligned_listed(alignment, size);
+  if (EBB_UNLIKELY(p == nullptr)) {
+    int saved = errno;
+    p = allocate_aligned(alignment, size);
+    errno = saved;
+    if (EBB_UNLIKELY(p == nullptr)) return ENOMEM;
+  }
   *out = p;
   return 0;
 }

@@ -135,7 +135,8 @@ class Arena {
   enum class Look { kFound, kMore, kDrained };
   Look next_step_locked(Step* step);
   Look purge_step();
-  bool find_run_locked(Slice* span, Step* step) const;
+  bool find_run_locked(Slice* span, Step* step);
+  bool find_run_in_locked(uint32_t begin, uint32_t end, Step* step) const;
   bool is_due_locked(uint8_t age) const;
   bool run_step(const Step& step);
   void link_purge_locked(Slice* span, uint8_t list);
@@ -148,6 +149,7 @@ class Arena {
   uint8_t pending_list_ = 0;  // the purge list that a pass still has to look at; the other takes new spans
   uint8_t force_age_ = 0;     // slices stamped up to this generation are due whatever their age; 0: none
   uint64_t passes_begun_ = 0;
+  uint32_t purge_cursor_ = 0;  // where the last purged run ended
   char* table_ = nullptr;
   char* memory_ = nullptr;
   uint8_t* ages_ = nullptr;

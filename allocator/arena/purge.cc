@@ -84,16 +84,30 @@ bool Arena::is_due_locked(uint8_t age) const {
   return generations_between(age, current_generation()) >= g_purge_age.load(std::memory_order_relaxed);
 }
 
-// The first run of due slices in a free span, at most kPurgeStep long.
-bool Arena::find_run_locked(Slice* span, Step* step) const {
-  uint32_t begin = index_of(span);
-  uint32_t end = begin + span->slices;
+// The first run of due slices of the span in [begin, end), at most kPurgeStep long.
+bool Arena::find_run_in_locked(uint32_t begin, uint32_t end, Step* step) const {
   uint32_t i = begin;
-  while (i < end && !is_due_locked(ages_[i])) ++i;
+  while (i < end && !is_due_locked(ages_[i])) {
+    // Clean stretches are long: eight slices at a time.
+    uint64_t word = 1;
+    if (end - i >= 8) memcpy(&word, ages_ + i, sizeof(word));
+    i += word == 0 ? 8 : 1;
+  }
   if (i == end) return false;
   step->first = i;
   while (i < end && i - step->first < kPurgeStep.value && is_due_locked(ages_[i])) ++i;
   step->slices = i - step->first;
+  return true;
+}
+
+// The same of a whole span. Goes on behind the last run: a span is purged piece by piece, and its purged part
+// joins it again in front.
+bool Arena::find_run_locked(Slice* span, Step* step) {
+  uint32_t begin = index_of(span);
+  uint32_t end = begin + span->slices;
+  uint32_t middle = purge_cursor_ > begin && purge_cursor_ < end ? purge_cursor_ : begin;
+  if (!find_run_in_locked(middle, end, step) && !find_run_in_locked(begin, middle, step)) return false;
+  purge_cursor_ = step->first + step->slices;
   return true;
 }
 

@@ -83,7 +83,7 @@ void* allocate_zeroed_slow(size_t size) {
   if (size > kLargestBlock) {
     bool zero = false;
     void* p = allocate_large(size, kBlockAlign, &zero);
-    if (p != nullptr && !zero) memset(p, 0, size);
+    if (p != nullptr && !zero && !large_clear(as_page(find_slice(p)), size)) memset(p, 0, size);
     return or_out_of_memory(p);
   }
   ThreadHeap* heap = const_cast<ThreadHeap*>(tls_heap);
@@ -106,35 +106,15 @@ void* allocate_zeroed(size_t size) {
   return p;
 }
 
-namespace {
-
-// log2 of the largest power of two that divides the class's block size.
-struct ClassAlignment {
-  uint8_t log2[kClassCount] = {};
-};
-constexpr ClassAlignment make_class_alignment() {
-  ClassAlignment table;
-  for (size_t cls = 0; cls < kClassCount; ++cls) table.log2[cls] = static_cast<uint8_t>(lowest_bit(class_bytes(cls)));
-  return table;
-}
-constexpr ClassAlignment kClassAlignment = make_class_alignment();
-
-}  // namespace
-
 void* allocate_aligned(size_t alignment, size_t size) {
   if (alignment <= kBlockAlign) return allocate(size);
-  // Pages begin at a slice, so a block is aligned when its class's size is a multiple of the alignment.
-  if (EBB_LIKELY(alignment <= kSliceBytes && size <= kLargestBlock)) {
-    size_t rounded = align_up(size | (size == 0), alignment);
-    if (EBB_LIKELY(rounded <= kLargestBlock)) {
-      size_t cls = class_of(rounded);
-      while (kClassAlignment.log2[cls] < lowest_bit(alignment)) ++cls;  // ends at kLargestBlock at the latest
-      ThreadHeap* heap = const_cast<ThreadHeap*>(tls_heap);
-      Block* block = heap->free[cls];
-      if (EBB_UNLIKELY(block == nullptr)) return allocate_empty(heap, cls);
-      heap->free[cls] = block->next;
-      return block;
-    }
+  size_t cls = class_of_aligned(alignment, size);
+  if (EBB_LIKELY(cls != kClassCount)) {
+    ThreadHeap* heap = const_cast<ThreadHeap*>(tls_heap);
+    Block* block = heap->free[cls];
+    if (EBB_UNLIKELY(block == nullptr)) return allocate_empty(heap, cls);
+    heap->free[cls] = block->next;
+    return block;
   }
   if (size > kMaxRequestBytes) return or_out_of_memory(nullptr);
   return or_out_of_memory(allocate_large(size | (size == 0), max_of(alignment, kSliceBytes), nullptr));

@@ -21,8 +21,9 @@ constinit std::atomic<uint32_t> g_next_colour{0};
 // small steps moves a logarithmic number of times.
 constexpr size_t kGrowthShare = 8;
 
-// Below this a copy is as cheap as two system calls.
-constexpr size_t kMoveLeast = 128 * KiB;
+// Below this a copy is cheaper: what was moved has to be mapped anew when it is freed, so its memory is lost
+// for warm reuse, and a page fault costs as much as copying a page.
+constexpr size_t kMoveLeast = 4 * MiB;
 
 size_t next_colour_offset() {
   return g_next_colour.fetch_add(5, std::memory_order_relaxed) % kColours * kColourStep;
@@ -52,9 +53,6 @@ void give_back(Page* page, bool clean) {
 }
 
 }  // namespace
-
-// 4 KiB whatever the OS page: at most 1/16 of a large request.
-size_t large_usable(size_t size) { return align_up(size, 4 * KiB); }
 
 void* large_allocate(Heap* heap, size_t size, size_t alignment, bool* zero) {
   if (EBB_UNLIKELY(size > kMaxRequestBytes - 2 * kSliceBytes || alignment > kMaxRequestBytes / 2)) return nullptr;
@@ -101,6 +99,12 @@ void* large_resize(Page* page, size_t size) {
   as_page(span)->flags |= kFlagMoved;
   give_back(page, true);
   return result;
+}
+
+bool large_clear(Page* page, size_t size) {
+  // Half a millisecond of clearing, or one system call and faults only for what is touched.
+  constexpr size_t kPurgeLeast = 1 * MiB;
+  return size >= kPurgeLeast && os::purge(page->start, span_bytes(page));
 }
 
 }  // namespace ebb

@@ -71,7 +71,11 @@ void* reallocate(void* p, size_t size) {
     return refuse();
   }
   if (EBB_UNLIKELY(size > kMaxRequestBytes)) return refuse();
-  if (page->kind == SliceKind::kLarge) return reallocate_large(page, p, size);
+  if (page->kind == SliceKind::kLarge) {
+    // Within the OS page that it ends in, nothing changes.
+    if (size <= page->large.usable && large_usable(size) == page->large.usable && size > kLargestBlock) return p;
+    return reallocate_large(page, p, size);
+  }
   size_t usable = page->block_bytes;
   if (size <= usable && size >= usable / 2) return p;  // stays while at least half of the block is in use
   return reallocate_moving(p, size, usable);

@@ -56,6 +56,28 @@ constexpr ClassTable make_class_table() {
   return table;
 }
 
+// log2 of the largest power of two that divides the class's block size.
+struct ClassAlignment {
+  uint8_t log2[kClassCount] = {};
+};
+constexpr ClassAlignment make_class_alignment() {
+  ClassAlignment table;
+  for (size_t cls = 0; cls < kClassCount; ++cls) table.log2[cls] = static_cast<uint8_t>(lowest_bit(class_bytes(cls)));
+  return table;
+}
+inline constexpr ClassAlignment kClassAlignment = make_class_alignment();
+
+// The class whose blocks hold `size` at `alignment`, a power of two: pages begin at a slice, so a block is
+// aligned when its class's size is a multiple of the alignment. kClassCount when no class will do.
+inline size_t class_of_aligned(size_t alignment, size_t size) {
+  if (alignment > kSliceBytes || size > kLargestBlock) return kClassCount;
+  size_t rounded = align_up(size | (size == 0), alignment);
+  if (rounded > kLargestBlock) return kClassCount;
+  size_t cls = class_of(rounded);
+  while (kClassAlignment.log2[cls] < lowest_bit(alignment)) ++cls;  // ends at kLargestBlock at the latest
+  return cls;
+}
+
 // A page is *sparse* when so few of its blocks are live that a tenth of its OS pages can be expected free;
 // then it is worth giving up, so that those can be returned. With m blocks an OS page and a share u of the
 // blocks live, (1 - u)^m of the OS pages are free, hence u = 1 - 0.1^(1/m). In 1/256, by log2 of m.
