@@ -8,7 +8,7 @@ and confirm every conviction by noisy figures with a second, independent set of 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from harness.analyze import counts, plateau
@@ -18,6 +18,14 @@ from harness.analyze.verdict import Outcome, Threshold, Verdict, unplaced
 
 Histories = Sequence[Sequence[float]]
 """Figures of one build each, oldest first: the noise this workload showed against itself."""
+
+ReadHistories = Callable[[], Histories]
+"""Reads them when they are needed, which for counts that repeat is never."""
+
+
+def no_histories() -> Histories:
+    """The histories where nothing is stored."""
+    return ()
 
 
 class Case(ABC):
@@ -47,7 +55,7 @@ class CountCase(Case):
     """Counts or times. `exact` ones are held exactly and fall back to the rule for noisy ones if they do not repeat."""
 
     def __init__(
-        self, limit: Threshold, unit: str, exact: bool, histories: Histories = (), complete: bool = False
+        self, limit: Threshold, unit: str, exact: bool, histories: ReadHistories = no_histories, complete: bool = False
     ) -> None:
         """`complete` takes all five pairs of a noisy figure, for a table that shows intervals."""
         self.limit = limit
@@ -87,7 +95,7 @@ class CountCase(Case):
     def verdict(self) -> Verdict:
         if self.exact:
             return self._exact_verdict()
-        noise = noise_of(*self.histories, self.before, self.after)
+        noise = noise_of(*self.histories(), self.before, self.after)
         if len(self.before) < counts.SAMPLES_MIN and self._acquitted():
             full = judge_noisy(self.before, self.after, noise, self.unit, self.limit)
             return replace(

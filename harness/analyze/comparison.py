@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from harness.analyze.control import ControlFinding
 from harness.analyze.evidence import Explanation
@@ -44,17 +45,17 @@ class Comparison:
 
     def print_to(self, target: Console) -> None:
         """Print the exact table, what explains it, and what the controls say."""
-        target.print(f"A = {_words(self.before)}", markup=False, highlight=False)
-        target.print(f"B = {_words(self.after)}", markup=False, highlight=False)
+        target.print(f"A = {_words(self.before)}", markup=False, highlight=False, emoji=False)
+        target.print(f"B = {_words(self.after)}", markup=False, highlight=False, emoji=False)
         target.print(self._table())
         for (label, metric), explanation in self.explanations.items():
-            target.print(f"why {label} {metric} moved:", markup=False, highlight=False)
+            target.print(f"why {label} {metric} moved:", markup=False, highlight=False, emoji=False)
             for sentence in explanation.sentences:
-                target.print(f"  {sentence}", markup=False, highlight=False, soft_wrap=True)
+                target.print(f"  {sentence}", markup=False, highlight=False, emoji=False, soft_wrap=True)
         spoken = [f"{finding.label}: {finding.sentence}" for finding in self.controls if finding.sentence]
         for note in (*spoken, *self.notes, self._controls_note()):
             if note:
-                target.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
+                target.print(f"note: {note}", markup=False, highlight=False, emoji=False, soft_wrap=True)
 
     def _table(self) -> Table:
         table = Table(box=None, pad_edge=False)
@@ -72,7 +73,7 @@ class Comparison:
         for verdict in self.verdicts:
             style = {True: "red"}.get(verdict.is_regression, "green" if verdict.outcome is Outcome.IMPROVED else "")
             table.add_row(
-                verdict.name,
+                Text(verdict.name),
                 verdict.metric,
                 *_figures(verdict),
                 self._per_operation(verdict),

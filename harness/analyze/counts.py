@@ -107,7 +107,7 @@ def judge_exact(before: Sequence[float], after: Sequence[float], limit: Threshol
                 samples=sizes,
                 threshold=limit,
                 figure=100.0 * (new - old) / old,
-                reason=f"the repeats of one arm differ by {spread:.4f} %, so this count is not exact; judge it as noisy",
+                reason=f"the repeats of one arm differ by {spread:.4f} %: this count is not exact, judge it as noisy",
             )
     delta = 100.0 * (new - old) / old
     return unplaced(

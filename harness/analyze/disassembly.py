@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -77,15 +77,31 @@ def disassemble(binary: Path, symbol: str) -> tuple[Instruction, ...]:
     )
 
 
+def function_starts(binary: Path) -> dict[str, int]:
+    """Return the address of every named function of a binary; aliases each have their own name."""
+    starts: dict[str, int] = {}
+    for table in ((), ("-D",)):
+        for name, address, _ in _symbols(binary, table):
+            starts.setdefault(name, address)
+    return starts
+
+
 def _extent(binary: Path, symbol: str) -> tuple[int, int] | None:
     """Return (address, size) of a function, from the full symbol table or, when stripped, the dynamic one."""
     for table in ((), ("-D",)):
-        listing = _binutils("nm", "-S", "-C", "--defined-only", *table, str(binary), binary=binary)
-        for line in listing.splitlines():
-            words = line.split(maxsplit=3)
-            if len(words) == 4 and words[2] in "tTwWiu" and words[3].split("@")[0] == symbol:
-                return int(words[0], 16), int(words[1], 16)
+        for name, address, size in _symbols(binary, table):
+            if name == symbol:
+                return address, size
     return None
+
+
+def _symbols(binary: Path, table: tuple[str, ...]) -> Iterator[tuple[str, int, int]]:
+    """Return (name, address, size) of the functions in one symbol table."""
+    listing = _binutils("nm", "-S", "-C", "--defined-only", *table, str(binary), binary=binary)
+    for line in listing.splitlines():
+        words = line.split(maxsplit=3)
+        if len(words) == 4 and words[2] in "tTwWiu":
+            yield words[3].split("@")[0], int(words[0], 16), int(words[1], 16)
 
 
 def _binutils(tool: str, *arguments: str, binary: Path) -> str:

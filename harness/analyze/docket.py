@@ -10,43 +10,42 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from harness.analyze.case import Case, CountCase, Histories, MemoryCase
-from harness.analyze.figures import NoFigure, count_of, histories, reached_allocator, series_of
+from harness.analyze.figures import NoFigure, count_of, histories_in, reached_allocator, series_of
 from harness.analyze.identity import code_digest
 from harness.analyze.thresholds import MEMORY_METRIC, Thresholds
 from harness.analyze.verdict import Outcome, Verdict, unplaced
 from harness.model.arm import Arm
 from harness.model.plan import Job
 from harness.model.workload import Profile, Variant, Workload
-from results.records import Measurement
+from results.records import Measurement, utc_now
 from results.store import Store
 
 EXACT_PROVIDERS = frozenset({"callgrind"})
 """Providers that count by simulation: one thread's counts repeat."""
 
 UNITS = {"instructions": "instructions", "wall_s": "s", "cycles": "cycles"}
-HistorySource = Callable[[Workload, Variant, str, str], Histories]
-"""From workload, variant, provider and metric to the stored histories of this environment."""
+HistorySource = Callable[[Workload, Variant, str, str, Profile], Histories]
+"""From workload, variant, provider, metric and profile to the stored histories of this environment."""
 
 
-def no_history(workload: Workload, variant: Variant, provider: str, metric: str) -> Histories:
+def no_history(workload: Workload, variant: Variant, provider: str, metric: str, profile: Profile) -> Histories:
     """The source of histories where nothing is stored."""
     return ()
 
 
 def stored_history(store: Store, environment_key: str) -> HistorySource:
-    """Return the source of the histories that `store` holds for one environment."""
+    """Return the source of the histories that `store` held for one environment at the time of this call."""
+    now = utc_now()
 
-    def source(workload: Workload, variant: Variant, provider: str, metric: str) -> Histories:
-        stored = store.measurements(
-            workload=workload.name,
-            variant=variant.name,
-            provider=provider,
-            status="ok",
-            environment_key=environment_key,
-        )
-        return histories(stored, metric)
+    def source(workload: Workload, variant: Variant, provider: str, metric: str, profile: Profile) -> Histories:
+        frame = store.samples_frame(
+            workload=workload.name, variant=variant.name, provider=provider, status="ok", profile=profile,
+            environment_key=environment_key, metric=metric,
+        )  # fmt: skip
+        return histories_in(frame, now)
 
     return source
 
@@ -215,7 +214,7 @@ def fill(
                 thresholds.limit(metric, workload.name),
                 UNITS.get(metric, metric),
                 exact,
-                history(workload, variant, provider, metric),
+                partial(history, workload, variant, provider, metric, docket.profile),
                 complete,
             )
             docket.add(Entry(workload, variant, metric, provider, case, repeat))

@@ -6,6 +6,7 @@ Called by gate, compare and explain. Reads build folders and the measurements' a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -22,14 +23,17 @@ from results.records import Measurement
 
 PROFILE_KIND = "callgrind"
 EXPLANATION_KIND = "explanation"
+MEMORY_FLOOR_BYTES = 64.0 * 1024
+"""Sixteen pages: what process start moves by itself."""
 
+_FIGURES = re.compile(r"[-+]?\d[\d.,]*")
 Explanation = CountExplanation | MemoryExplanation
 Fetch = Callable[[str, str], bytes | None]
 """From a measurement's id and an attachment's kind to the attachment: the store's own method."""
 
 
 def explain_entry(
-    layout: Layout, entry: Entry, arms: tuple[Arm, Arm], floor_bytes: float = 64 * 1024
+    layout: Layout, entry: Entry, arms: tuple[Arm, Arm], fetch: Fetch, floor_bytes: float = MEMORY_FLOOR_BYTES
 ) -> Explanation | None:
     """Explain one judged case from the measurements it holds; None when it has nothing that could explain it.
 
@@ -41,7 +45,7 @@ def explain_entry(
         return explain_memory(entry.label, entry.before, entry.after, floor_bytes)
     if entry.provider != PROFILE_KIND:
         return None
-    return explain_pair(layout, entry.label, arms, (entry.before[-1], entry.after[-1]), lambda *_: None)
+    return explain_pair(layout, entry.label, arms, (entry.before[-1], entry.after[-1]), fetch)
 
 
 def explain_pair(
@@ -117,5 +121,17 @@ def _reader(root: Path | None) -> Callable[[str], str | None]:
 
 
 def sentences_of(explanations: Iterable[Explanation]) -> list[str]:
-    """Return all sentences, each with its workload in front."""
-    return [f"{item.workload}: {sentence}" for item in explanations for sentence in item.sentences]
+    """Return the sentences, each with its workload in front.
+
+    Workloads often move for one reason: what another workload has said already but for the figures is
+    left out, except for the first sentence, which holds a workload's total.
+    """
+    told: set[str] = set()
+    sentences = []
+    for item in explanations:
+        for index, sentence in enumerate(item.sentences):
+            gist = _FIGURES.sub("", sentence)
+            if index == 0 or gist not in told:
+                sentences.append(f"{item.workload}: {sentence}")
+            told.add(gist)
+    return sentences

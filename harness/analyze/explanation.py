@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.analyze.disassembly import Row, disassemble, executed_instructions, side_by_side
+from harness.analyze.disassembly import Row, disassemble, executed_instructions, function_starts, side_by_side
 from harness.analyze.figures import memory_by_category
 from harness.analyze.inlining import cost_by_source_function, resolve
 from harness.analyze.memory_diff import SeriesDifference, by_category, grouped_sentences
@@ -61,6 +61,16 @@ class Side:
             if path.rsplit("/", 1)[-1] == self.binary.name
         }
 
+    def entered(self) -> dict[Function, int]:
+        """Return how often each function of the allocator was entered: the executions of its first instruction."""
+        if self.binary is None:
+            return {}
+        executed = self.executed()
+        starts = function_starts(self.binary)
+        return {
+            Function(self.binary.name, name): executed[start] for name, start in starts.items() if start in executed
+        }
+
 
 @dataclass(frozen=True)
 class SourceFunctionDifference:
@@ -102,8 +112,8 @@ class CountExplanation:
         """The record that is stored and shown; every list is cut to its largest entries."""
         return {
             "version": FORMAT_VERSION, "kind": "instructions", "workload": self.workload,
-            "before": {"name": self.before, "per_operation": self.profile.total_before, "operations": self.profile.operations[0]},
-            "after": {"name": self.after, "per_operation": self.profile.total_after, "operations": self.profile.operations[1]},
+            "before": _total(self.before, self.profile.total_before, self.profile.operations[0]),
+            "after": _total(self.after, self.profile.total_after, self.profile.operations[1]),
             "delta_per_operation": self.profile.delta,
             "sentences": list(self.sentences),
             "functions": [_function(item) for item in self.profile.functions[:LISTED_MAX]],
@@ -138,7 +148,7 @@ def explain_counts(workload: str, before: Side, after: Side, view: SourceView = 
     CannotMeasure when binutils cannot read a binary.
     """
     operations = before.operations, after.operations
-    found = difference(before.profile, after.profile, operations, view)
+    found = difference(before.profile, after.profile, operations, view, (before.entered(), after.entered()))
     source_functions = _source_functions(before, after)
     return CountExplanation(
         workload, before.name, after.name, found, source_functions, _listings(before, after, found),
@@ -201,7 +211,8 @@ def _seen(listings: Sequence[Listing], rows: tuple[Row, ...]) -> bool:
 
 
 def _count_sentences(found: ProfileDifference, source: Sequence[SourceFunctionDifference]) -> list[str]:
-    sentences = [f"{found.delta:+.3f} instructions per operation ({found.total_before:.3f} → {found.total_after:.3f})"]
+    totals = f"{found.total_before:.3f} → {found.total_after:.3f}"
+    sentences = [f"{found.delta:+.3f} instructions per operation ({totals})"]
     sentences += [
         _function_sentence(item) for item in found.functions[:5] if abs(item.delta) >= SENTENCE_MIN_PER_OPERATION
     ]
@@ -228,6 +239,10 @@ def _function_sentence(item: FunctionDifference) -> str:
 def line_place(item: LineDifference) -> str:
     """Return file and line: the new line, or the old one where it is gone."""
     return f"{item.file}:{item.line_after}" if item.line_after is not None else f"{item.file}:{item.line_before} (gone)"
+
+
+def _total(name: str, per_operation: float, operations: int) -> dict[str, Any]:
+    return {"name": name, "per_operation": per_operation, "operations": operations}
 
 
 def _function(item: FunctionDifference) -> dict[str, Any]:

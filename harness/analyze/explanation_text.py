@@ -19,9 +19,14 @@ LISTING_TEXT_MAX = 46
 
 def print_explanation(explanation: CountExplanation | MemoryExplanation, target: Console, listings: bool) -> None:
     """Print everything the explanation holds; `listings` adds the disassembly."""
-    target.print(f"{explanation.workload}: {explanation.before} → {explanation.after}", markup=False, highlight=False)
+    target.print(
+        f"{explanation.workload}: {explanation.before} → {explanation.after}",
+        markup=False,
+        highlight=False,
+        emoji=False,
+    )
     for sentence in explanation.sentences:
-        target.print(f"  {sentence}", markup=False, highlight=False, soft_wrap=True)
+        target.print(f"  {sentence}", markup=False, highlight=False, emoji=False, soft_wrap=True)
     if isinstance(explanation, MemoryExplanation):
         target.print(_categories(explanation))
         return

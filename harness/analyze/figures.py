@@ -7,7 +7,10 @@ metric and one series of a memory category.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from datetime import datetime
+
+import pandas as pd
 
 from harness.analyze.robust import median
 from harness.collect.callgrind_profile import parse
@@ -51,25 +54,21 @@ def series_of(measurement: Measurement, metric: str, label: str) -> list[float]:
     return [value for _, value in points]
 
 
-def histories(measurements: Iterable[Measurement], metric: str) -> list[list[float]]:
+def histories_in(frame: pd.DataFrame, before: datetime) -> list[list[float]]:
     """Return one history a build, oldest figure first: the noise a workload showed against itself.
 
-    Measurements without the figure are left out; they were not measured, so they say nothing about noise.
+    `frame` holds the samples of one metric of one workload, as the store returns them, in the order they were
+    measured; an execution of several timed runs counts as its median. Runs begun after `before` are left out.
     """
-    by_build: dict[str, list[tuple[object, int, float]]] = defaultdict(list)
-    for measurement in measurements:
-        if measurement.status != "ok":
-            continue
-        try:
-            value = count_of(measurement, metric)
-        except NoFigure:
-            continue
-        by_build[measurement.build.key].append((measurement.started_at, measurement.position, value))
-    return [[value for _, _, value in sorted(points, key=lambda point: point[:2])] for points in by_build.values()]
+    if frame.empty:
+        return []
+    known = frame[frame["detail"].isna() & (pd.to_datetime(frame["run_started_at"], utc=True) < before)]
+    figures = known.groupby(["build_key", "measurement_id"], sort=False)["value"].median()
+    return [[float(value) for value in group] for _, group in figures.groupby(level="build_key", sort=False)]
 
 
 def memory_by_category(measurements: Sequence[Measurement]) -> dict[str, list[list[float]]]:
-    """Return by metric the series over all checkpoints of each execution, in bytes; metrics that have a point at each."""
+    """Return by metric the series over all checkpoints of each execution, in bytes."""
     found: dict[str, list[list[float]]] = defaultdict(list)
     for measurement in measurements:
         series: dict[str, list[tuple[int, float]]] = defaultdict(list)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 def code_digest(path: Path) -> str:
-    """Return the SHA-256 of a shared object without debug information and build-id; of the file itself without objcopy."""
+    """Return the SHA-256 of a shared object without debug information and build-id; without objcopy, of the file."""
     objcopy = shutil.which("objcopy")
     if objcopy is not None:
         with tempfile.TemporaryDirectory() as folder:

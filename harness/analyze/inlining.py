@@ -71,7 +71,7 @@ def parse_frames(output: str) -> dict[int, tuple[Frame, ...]]:
 
 
 def cost_by_source_function(executed: Mapping[int, int], frames: Mapping[int, tuple[Frame, ...]]) -> Counter[str]:
-    """Return executions by the function each instruction was written in; `???` collects what has no line information."""
+    """Return executions by the function each instruction was written in; `???` holds what has no line information."""
     totals: Counter[str] = Counter()
     for address, count in executed.items():
         chain = frames.get(address, ())

@@ -114,7 +114,8 @@ class PlantedCheckout:
         target.parent.mkdir(parents=True)
         # -fno-builtin: the compiler must not remove pairs of malloc and free.
         run_logged(
-            ["gcc", "-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-fno-builtin", "-o", str(target), str(source)],
+            ["gcc", "-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-fno-builtin", "-o", str(target),
+             str(source)],
             self.layout.build / "workload.log", "The planted workload (it needs valgrind's headers)", self.layout.root,
         )  # fmt: skip
 

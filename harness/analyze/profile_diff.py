@@ -136,6 +136,10 @@ def no_text(file: str, line: int) -> str:
     return ""
 
 
+Entered = Mapping[Function, int]
+"""By function: how often its first instruction was executed."""
+
+
 @dataclass(frozen=True)
 class SourceView:
     """How lines of the old build are found in the new one. The defaults suit builds of unchanged sources."""
@@ -148,12 +152,20 @@ class SourceView:
 
 
 def difference(
-    before: Profile, after: Profile, operations: tuple[int, int], view: SourceView = SourceView()
+    before: Profile,
+    after: Profile,
+    operations: tuple[int, int],
+    view: SourceView = SourceView(),
+    entered: tuple[Entered, Entered] = ({}, {}),
 ) -> ProfileDifference:
-    """Return what moved from `before` to `after`; ValueError when an operation count is not positive."""
+    """Return what moved from `before` to `after`; ValueError when an operation count is not positive.
+
+    `entered` holds how often functions were entered, where that is known better than from the calls that
+    callgrind recorded: those include calls outside the region of interest, which it does not charge.
+    """
     if min(operations) <= 0:
         raise ValueError("a profile per operation needs a positive number of operations")
-    old, new = _merged(before), _merged(after)
+    old, new = _merged(before, entered[0]), _merged(after, entered[1])
     return ProfileDifference(
         operations=operations,
         total_before=sum(before.functions.values()) / operations[0],
@@ -175,7 +187,7 @@ class _Costs:
     calls: Mapping[Function, int]
 
 
-def _merged(profile: Profile) -> _Costs:
+def _merged(profile: Profile, entered: Entered) -> _Costs:
     own: dict[Function, int] = defaultdict(int)
     calls: dict[Function, int] = defaultdict(int)
     for recorded, cost in profile.functions.items():
@@ -185,7 +197,7 @@ def _merged(profile: Profile) -> _Costs:
         # A call from a function into its own clone is part of the function, not another call of it.
         if caller != callee or edge.caller == edge.callee:
             calls[callee] += count
-    return _Costs(own, calls)
+    return _Costs(own, {**calls, **entered})
 
 
 def _functions(old: _Costs, new: _Costs, operations: tuple[int, int]) -> tuple[FunctionDifference, ...]:

@@ -82,7 +82,9 @@ class Rehearsal:
         return docket
 
     def _why(self, entry: Entry, docket: Docket) -> tuple[str, ...]:
-        explanation = explain_entry(self.checkout.layout, entry, (docket.before, docket.after))
+        explanation = explain_entry(
+            self.checkout.layout, entry, (docket.before, docket.after), self.session.store.attachment
+        )
         return () if explanation is None else explanation.sentences
 
 

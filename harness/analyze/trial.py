@@ -9,8 +9,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from harness.analyze.case import MemoryCase
 from harness.analyze.docket import EXACT_PROVIDERS, Docket, Entry
 from harness.analyze.evidence import EXPLANATION_KIND, PROFILE_KIND, Explanation, explain_entry, explain_pair
+from harness.analyze.memory_diff import median_series
+from harness.analyze.plateau import judge_one_arm
 from harness.analyze.verdict import Outcome, Verdict
 from harness.collect.session import Session
 from harness.model.errors import CannotMeasure
@@ -51,6 +54,22 @@ def moved_at_all(entry: Entry, verdict: Verdict) -> bool:
     return judged and (exact or verdict.is_regression or verdict.outcome is Outcome.IMPROVED)
 
 
+def advice(docket: Docket) -> list[str]:
+    """Return which memory series of the judged arm grow by themselves, by the one-arm rule, which only advises.
+
+    Two arms that leak alike are no change, and the two-arm rule rightly says plateau.
+    """
+    found = []
+    for entry in docket.entries:
+        if isinstance(entry.case, MemoryCase) and entry.case.after:
+            alone = judge_one_arm(median_series(entry.case.after), entry.case.warmup_rounds)
+            if alone.outcome is Outcome.GROWING and not entry.verdict().is_regression:
+                found.append(
+                    f"{entry.label} {entry.metric} grows in both arms; by itself: {alone.sentence().lstrip(' :')}"
+                )
+    return found
+
+
 def explain(docket: Docket, verdicts: Sequence[Verdict], session: Session, moved: Moved) -> Explained:
     """Explain every case that `moved`. A count by `perf` is explained by one pair under callgrind."""
     found = Explained()
@@ -70,7 +89,7 @@ def explain(docket: Docket, verdicts: Sequence[Verdict], session: Session, moved
 def _explanation(docket: Docket, entry: Entry, session: Session) -> Explanation | None:
     arms = docket.before, docket.after
     if entry.metric != "instructions" or entry.provider == PROFILE_KIND:
-        return explain_entry(session.layout, entry, arms)
+        return explain_entry(session.layout, entry, arms, session.store.attachment)
     jobs = [
         Job(arm, entry.workload, entry.variant, PROFILE_KIND, docket.profile, 0, docket.next_position()) for arm in arms
     ]

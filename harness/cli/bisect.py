@@ -161,7 +161,6 @@ class CommitJudge:
             stored = self.session.store.measurements(
                 workload=job.workload.name, variant=job.variant.name, provider=job.provider, status="ok",
                 environment_key=read_environment().key, allocator=job.arm.build.allocator, profile=self.profile,
-                attachments=True,
             )  # fmt: skip
             self._runs[key] = [run for run in stored if run.build.key == key]
         return self._runs[key]
@@ -186,7 +185,7 @@ def _report(context: Context, config: AllocatorConfig, judge: CommitJudge, found
     verdict = judge.verdicts[found.first_bad]
     docket, entry = judge.entries[found.first_bad]
     try:
-        explanation = explain_entry(context.layout, entry, (docket.before, docket.after))
+        explanation = explain_entry(context.layout, entry, (docket.before, docket.after), context.store().attachment)
     except CannotMeasure as error:
         explanation = None
         print(f"tidemark: no explanation. {error.sentence}", file=sys.stderr)

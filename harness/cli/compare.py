@@ -1,4 +1,4 @@
-"""`tidemark compare A B`: instruction counts and memory of two commits, interleaved, and what explains the difference."""
+"""`tidemark compare A B`: instruction counts and memory of two builds, interleaved, and why they differ."""
 
 from __future__ import annotations
 
@@ -98,6 +98,7 @@ def command(
                 explained = trial.explain(docket, comparison.verdicts, session, trial.moved_at_all)
                 comparison.explanations = explained.by_case
                 comparison.notes += explained.missing
+            comparison.notes += trial.advice(docket)
             trial.record_verdicts(docket, comparison.verdicts, comparison.explanations, session)
     if as_json:
         print_json(comparison.as_dict())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from harness.analyze.evidence import Explanation, explain_pair
+from harness.analyze.evidence import MEMORY_FLOOR_BYTES, Explanation, explain_pair
 from harness.analyze.explanation import explain_memory
 from harness.analyze.explanation_text import print_explanation
 from harness.build.arms import revision_arm, tree_arm
@@ -25,8 +25,6 @@ from results.records import Measurement, Run
 EXPLAINED_KINDS = ("compare", "gate", "bisect")
 METRICS = {"callgrind": "instructions", "smaps": "rss_bytes"}
 PROVIDERS = tuple(METRICS)
-MEMORY_FLOOR_BYTES = 64 * 1024
-"""Sixteen pages: what process start moves by itself."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from harness.analyze import reports, trial
 from harness.analyze.docket import Docket, fill, stored_history, unchanged_code
@@ -81,7 +82,8 @@ def command(
     store = context.store()
     fill(
         docket, selection, thresholds, counter=counter or instruction_counter(),
-        history=stored_history(store, read_environment().key), command=lambda name: _repeat(name, quick, allocator, pin, revision),
+        history=stored_history(store, read_environment().key),
+        command=lambda name: _repeat(name, quick, allocator, pin, revision),
     )  # fmt: skip
     if not docket.entries:
         raise CannotMeasure(
@@ -89,11 +91,13 @@ def command(
         )
     verdicts = unchanged_code(docket)
     reasons: list[str] = []
+    notes: list[str] = []
     if verdicts is None:
         with Session(context.layout, store, "gate", command_line(), progress_for()) as session:
             verdicts = trial.measure(docket, session)
             explained = trial.explain(docket, verdicts, session, trial.regressed)
             trial.record_verdicts(docket, verdicts, explained.by_case, session)
+        notes = trial.advice(docket)
         reasons = [*sentences_of(explained.by_case.values()), *explained.missing]
     code = exit_code(verdicts, inconclusive == "fail")
     conclusion = conclude(verdicts, before, after, code)
@@ -103,10 +107,10 @@ def command(
         with markdown.open("a", encoding="utf-8") as sink:
             sink.write(reports.markdown(verdicts, "Tidemark gate", conclusion, reasons))
     if as_json:
-        print(reports.as_json(verdicts, exit_code=code, conclusion=conclusion, why=reasons, pin=before.build.revision,
-                              judged=after.build.revision))  # fmt: skip
+        facts = {"pin": before.build.revision, "judged": after.build.revision, "why": reasons, "notes": notes}
+        print(reports.as_json(verdicts, exit_code=code, conclusion=conclusion, **facts))
     else:
-        print_verdicts(verdicts, reasons, conclusion, console())
+        print_verdicts(verdicts, reasons, notes, conclusion, console())
     if annotations:
         print("\n".join(reports.workflow_commands(verdicts)), file=sys.stderr if as_json else sys.stdout)
     return code
@@ -142,13 +146,15 @@ def conclude(verdicts: Sequence[Verdict], before: Arm, after: Arm, code: int) ->
             f"{regressions} regressions, {open_cases} undecided or not measured")  # fmt: skip
 
 
-def print_verdicts(verdicts: Sequence[Verdict], reasons: Sequence[str], conclusion: str, target: Console) -> None:
+def print_verdicts(
+    verdicts: Sequence[Verdict], reasons: Sequence[str], notes: Sequence[str], conclusion: str, target: Console
+) -> None:
     """Print the table of verdicts, a sentence for each that is not fine, why, and the conclusion."""
     table = Table("workload", "metric", "verdict", "before", "after", "figure", "threshold", box=None, pad_edge=False)
     for verdict in verdicts:
         style = "red" if verdict.is_regression else "yellow" if verdict.outcome in _OPEN else ""
         table.add_row(
-            verdict.name, verdict.metric, str(verdict.outcome), _quantity(verdict.before, verdict.unit),
+            Text(verdict.name), verdict.metric, str(verdict.outcome), _quantity(verdict.before, verdict.unit),
             _quantity(verdict.after, verdict.unit), reports.figure_text(verdict),
             "" if verdict.threshold is None else format_quantity(verdict.threshold.value, verdict.threshold.unit),
             style=style,
@@ -156,11 +162,13 @@ def print_verdicts(verdicts: Sequence[Verdict], reasons: Sequence[str], conclusi
     target.print(table)
     for verdict in verdicts:
         if verdict.is_regression or verdict.outcome in _OPEN:
-            target.print(verdict.sentence(), markup=False, highlight=False, soft_wrap=True)
-            target.print(f"  repeat with: {verdict.command}", markup=False, highlight=False, soft_wrap=True)
-    for reason in reasons:
-        target.print(f"why: {reason}", markup=False, highlight=False, soft_wrap=True)
-    target.print(conclusion, markup=False, highlight=False, soft_wrap=True)
+            target.print(verdict.sentence(), markup=False, highlight=False, emoji=False, soft_wrap=True)
+            target.print(
+                f"  repeat with: {verdict.command}", markup=False, highlight=False, emoji=False, soft_wrap=True
+            )
+    for line in (*(f"why: {reason}" for reason in reasons), *(f"note: {note}" for note in notes)):
+        target.print(line, markup=False, highlight=False, emoji=False, soft_wrap=True)
+    target.print(conclusion, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
 _OPEN = frozenset({Outcome.CANNOT_TELL, Outcome.NOT_MEASURED})

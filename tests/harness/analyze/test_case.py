@@ -60,7 +60,7 @@ def test_noisy_counts_stop_at_the_first_pair_in_the_wrong_order() -> None:
 
 
 def test_noisy_regression_takes_five_pairs() -> None:
-    case = CountCase(LIMIT, "instructions", exact=False, histories=[[100, 100.1, 100, 99.9, 100, 100.1]])
+    case = CountCase(LIMIT, "instructions", exact=False, histories=lambda: [[100, 100.1, 100, 99.9, 100, 100.1]])
     assert run_counts(case, [100, 100.1, 99.9, 100.05, 100.02], [104, 104.1, 103.9, 104.05, 104.02]) == 5
     assert case.verdict().outcome is Outcome.REGRESSED
 

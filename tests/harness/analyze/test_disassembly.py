@@ -12,7 +12,10 @@ from harness.analyze.inlining import cost_by_source_function, parse_frames, reso
 from harness.model.errors import CannotMeasure
 
 SOURCE = """
-static inline __attribute__((always_inline)) long push(long *list, long value) {{ *list += value{extra}; return *list; }}
+static inline __attribute__((always_inline)) long push(long *list, long value) {{
+    *list += value{extra};
+    return *list;
+}}
 long fast_free(long *list, long value) {{ return push(list, value) + 1; }}
 """
 

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from harness.analyze.docket import Docket, fill, unchanged_code
-from harness.analyze.figures import NoFigure, count_of, histories, memory_by_category, series_of
+from harness.analyze.figures import NoFigure, count_of, histories_in, memory_by_category, series_of
 from harness.analyze.thresholds import load_thresholds
 from harness.analyze.verdict import Outcome, Verdict
 from harness.model.plan import Job
@@ -143,11 +144,16 @@ def test_a_series_is_in_order_of_its_checkpoints() -> None:
         series_of(measured(job_of("smaps"), shuffled), "rss_bytes", "peak")
 
 
-def test_histories_are_by_build_and_leave_out_what_failed() -> None:
-    other = replace(job_of(), arm=AFTER)
-    runs = [measured(job_of(), count(1.0)), measured(other, count(5.0)), measured(job_of(), count(2.0), position=1),
-            measured(job_of(), (), status="failed"), measured(job_of(), ())]  # fmt: skip
-    assert sorted(histories(runs, "instructions")) == [[1.0, 2.0], [5.0]]
+def test_histories_are_by_build_in_order_and_end_where_the_judgement_began() -> None:
+    began = pd.Timestamp("2026-01-02", tz="UTC")
+    rows = [("a", "1", 1.0, -2), ("b", "2", 5.0, -2), ("a", "3", 2.0, -1), ("a", "3", 4.0, -1), ("a", "4", 9.0, 0)]
+    frame = pd.DataFrame(
+        {"build_key": build, "measurement_id": run, "value": value, "detail": None,
+         "run_started_at": began + pd.Timedelta(hours=hours)}
+        for build, run, value, hours in rows
+    )  # fmt: skip
+    assert histories_in(frame, began.to_pydatetime()) == [[1.0, 3.0], [5.0]]
+    assert histories_in(frame.iloc[:0], began.to_pydatetime()) == []
 
 
 def test_memory_categories_hold_every_checkpoint() -> None:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from harness.analyze.planted import PLANTS, with_switches
+from harness.analyze.planted import PLANTS, PlantedCheckout, with_switches
 from harness.analyze.simulate import Rate
 from harness.cli.selftest import broken_promises
 from tests.harness.analyze.conftest import Tidemark
@@ -20,6 +20,14 @@ def test_every_planted_change_is_named_and_nothing_else_is(tidemark: Tidemark) -
     for workload in ("pairs", "rounds"):
         assert document["against_itself"][workload] == {"verdicts": 3, "false_alarms": 0, "promise_kept": True}
     assert answer.code == 0
+
+
+def test_the_own_build_is_gated_against_itself(tidemark: Tidemark, checkout: PlantedCheckout) -> None:
+    checkout.build_tree()
+    answer = tidemark("selftest", "--gated", "2", "--json")
+    document = json.loads(answer.out)
+    assert (answer.code, document["gates"], document["passed"], document["verdicts"]) == (0, 2, 2, 4)
+    assert document["false_alarms"] == document["undecided"] == []
 
 
 def test_simulated_rates_are_printed_and_judged(tidemark: Tidemark) -> None:

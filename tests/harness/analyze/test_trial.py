@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.analyze import trial
-from harness.analyze.docket import Docket, fill, no_history
+from harness.analyze.case import MemoryCase
+from harness.analyze.docket import Docket, Entry, fill, no_history
 from harness.analyze.explanation import CountExplanation
 from harness.analyze.identity import code_digest
+from harness.analyze.plateau import MemoryLimits
 from harness.analyze.planted import PlantedCheckout
 from harness.analyze.sides import side
 from harness.analyze.thresholds import load_thresholds
@@ -16,6 +18,7 @@ from harness.collect.session import Session
 from harness.model.allocator import load_allocators
 from harness.model.workload import load_workloads, select_workloads
 from results import open_store
+from tests.harness.analyze.records import AFTER, BEFORE, CHURN, VARIANT
 
 
 def test_a_count_by_perf_is_explained_by_callgrind(checkout: PlantedCheckout, slower_free: str, tmp_path: Path) -> None:
@@ -64,3 +67,15 @@ def test_a_side_is_named_by_what_the_user_wrote(checkout: PlantedCheckout) -> No
     assert side(checkout.layout, known, own, f"planted@{checkout.clean}").role == f"planted@{checkout.clean[:12]}"
     assert side(checkout.layout, known, own, "glibc").role == "glibc"
     assert side(checkout.layout, known, own, "glibc").preload is None
+
+
+def test_a_leak_in_both_arms_is_no_regression_but_is_said() -> None:
+    docket = Docket(BEFORE, AFTER, "quick")
+    case = MemoryCase(3, MemoryLimits())
+    docket.add(Entry(CHURN, VARIANT, "rss_bytes", "smaps", case, "repeat"))
+    while case.needs_pair:
+        leak = [64.0 * (1 << 20) * (1 + 0.01 * index) for index in range(15)]
+        case.add_pair(leak, leak)
+    assert case.verdict().outcome is Outcome.PLATEAU
+    (note,) = trial.advice(docket)
+    assert note.startswith("churn rss_bytes grows in both arms; by itself: ") and "growing" in note
