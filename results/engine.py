@@ -59,6 +59,7 @@ _POSTGRESQL_SENTENCES = {
     "28P01": "The server refused the password for {where}; correct TIDEMARK_DB or your .pgpass.",
     "28000": "The server refused the user for {where}; correct TIDEMARK_DB or the server's pg_hba.conf.",
     "42501": "You may not create or write tables in {where}; ask its owner for the permission.",
+    "3F000": "You may not create or write tables in {where}; ask its owner for the permission.",
 }
 
 

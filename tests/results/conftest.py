@@ -35,7 +35,7 @@ def sqlite_url(tmp_path: Path) -> str:
 @pytest.fixture
 def postgresql_url(postgresql_server: PostgresqlServer) -> str:
     """The URL of an empty PostgreSQL database."""
-    return postgresql_server.new_database()
+    return postgresql_server.emptied_database()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -134,7 +134,7 @@ def test_a_missing_postgresql_database_is_named(postgresql_server: PostgresqlSer
 
 
 def test_a_postgresql_database_that_may_not_be_written_is_named(postgresql_server: PostgresqlServer) -> None:
-    url = postgresql_server.new_database()
+    url = postgresql_server.emptied_database()
     postgresql_server.execute("DROP ROLE IF EXISTS guest")
     postgresql_server.execute("CREATE ROLE guest LOGIN")
     assert "ask its owner for the permission" in _refusal(url.replace("//postgres@", "//guest@"))
