@@ -1,6 +1,6 @@
 // Holes: OS pages inside a page that holds live blocks, given back to the OS.
 //
-// A bit of `holes` stands for an OS page whose memory is gone. A block is *in a hole* when it overlaps one;
+// A bit of `holes` stands for an OS page (or a few, in the longest pages) whose memory is gone. A block is *in a hole* when it overlaps one;
 // it is on no list, and counted in `hole_blocks`. Filling takes the lowest hole away: every block that
 // overlapped it and overlaps no other hole becomes free again. So blocks in holes are found by looking at one
 // bit, never by a scan, and memory is touched an OS page at a time.
@@ -16,7 +16,12 @@ namespace {
 constexpr uint32_t kMostBlocks = 4096;
 constexpr uint32_t kMostOsPages = 128;
 static_assert(kSliceBytes / kBlockAlign == kMostBlocks, "a page of the smallest blocks has the most");
-static_assert(kMediumSlices * kSliceBytes / (4 * KiB) == kMostOsPages, "a bit for every OS page");
+
+// log2 of what one bit of `holes` stands for: an OS page, or several where the page has more than kMostOsPages.
+unsigned hole_shift(const Page* page) {
+  return max_of(floor_log2(os::page_bytes()), floor_log2((size_t{page->slices} << kSliceShift) / kMostOsPages));
+}
+static_assert(kMediumSlices * kSliceBytes / (4 * KiB) == kMostOsPages, "a bit for every OS page up to this length");
 
 bool hole_at(const Page* page, uint32_t os_page) { return page->holes[os_page / 64] >> (os_page % 64) & 1; }
 void set_hole(Page* page, uint32_t os_page) { page->holes[os_page / 64] |= uint64_t{1} << (os_page % 64); }
@@ -48,7 +53,7 @@ void mark_free_blocks(const Page* page, FreeMap* map) {
 }  // namespace
 
 void page_fill_hole(Page* page) {
-  unsigned os_shift = floor_log2(os::page_bytes());
+  unsigned os_shift = hole_shift(page);
   while (page->holes[0] != 0 || page->holes[1] != 0) {
     uint32_t os_page = page->holes[0] != 0 ? lowest_bit(page->holes[0]) : 64 + lowest_bit(page->holes[1]);
     page->holes[os_page / 64] &= ~(uint64_t{1} << (os_page % 64));
@@ -111,14 +116,14 @@ void relink_free_blocks(Page* page, const FreeMap& map, unsigned os_shift) {
 }  // namespace
 
 size_t page_punch_holes(Page* page) {
-  unsigned os_shift = floor_log2(os::page_bytes());
+  unsigned os_shift = hole_shift(page);
   FreeMap map;
   mark_free_blocks(page, &map);
   Wanted wanted = find_empty_os_pages(page, map, os_shift);
   if (!wanted.any()) return 0;
   // Off the list first: the links lie in the memory that is about to go. What the OS refuses to take stays
   // a hole in the books, so it is not tried again.
-  uint32_t carved_pages = static_cast<uint32_t>((size_t{page->carved} * page->block_bytes + os::page_bytes() - 1) >> os_shift);
+  uint32_t carved_pages = static_cast<uint32_t>((size_t{page->carved} * page->block_bytes + (size_t{1} << os_shift) - 1) >> os_shift);
   for (uint32_t i = 0; i < carved_pages; ++i) {
     if (wanted.test(i)) set_hole(page, i);
   }

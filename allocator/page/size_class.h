@@ -26,6 +26,9 @@ static_assert(kLinearMost << 9 == kLargestBlock, "nine doublings lie between the
 // every page holds at least eight blocks.
 constexpr size_t kSmallMost = 8 * KiB;
 constexpr uint32_t kMediumSlices = 8;
+// The largest ones get twice as many: with no more than eight blocks a page, a live set of four overflows it
+// at every other turn.
+constexpr size_t kMediumMost = 32 * KiB;
 
 // The class of a request; size <= kLargestBlock.
 constexpr size_t class_of(size_t size) {
@@ -40,7 +43,10 @@ constexpr size_t class_bytes(size_t cls) {
   return (kStepsPerDoubling + step % kStepsPerDoubling + 1) << (step / kStepsPerDoubling + 4);
 }
 
-constexpr uint32_t class_slices(size_t cls) { return class_bytes(cls) <= kSmallMost ? 1 : kMediumSlices; }
+constexpr uint32_t class_slices(size_t cls) {
+  if (class_bytes(cls) <= kSmallMost) return 1;
+  return class_bytes(cls) <= kMediumMost ? kMediumSlices : 2 * kMediumSlices;
+}
 
 // Requests up to this are classified by one table byte in the thread heap; the table has an entry for each
 // multiple of kBlockAlign.
