@@ -20,21 +20,30 @@ from harness.present.outcome import exit_code, outcome_data, print_outcome
 from harness.present.progress import progress_for
 from results.store import Store
 
-REPEATS = {"quick": 1, "full": 3}
+REPEATS: dict[Profile, dict[str, int]] = {"quick": {}, "full": {"hyperfine": 3}}
+"""How often each noisy provider looks, interleaved ABBA; once where it does not say. Time needs it, memory does not."""
 
 
 @click.command()
 @click.option("--quick", is_flag=True, help="Small executions: under two minutes of measuring on two processors.")
 @click.option("--set", "set_name", type=click.Choice(SETS), default="fixed", show_default=True, help="Which workloads.")
+@click.option(
+    "--all-variants", is_flag=True, help="Every variant; default for the fixed set: the first of each workload."
+)
 @click.option("--dashboard/--no-dashboard", default=True, show_default=True, help="Draw the static site afterwards.")
 @click.option("--resume", is_flag=True, help="Go on with the last bench if it was stopped, same options assumed.")
 @json_option
 @pass_context
-def command(context: Context, quick: bool, set_name: str, dashboard: bool, resume: bool, as_json: bool) -> int:
-    """Measure Ebb (tree and pin) and every reference allocator over a set of workloads."""
+def command(
+    context: Context, quick: bool, set_name: str, all_variants: bool, dashboard: bool, resume: bool, as_json: bool
+) -> int:  # fmt: skip
+    """Measure Ebb (tree and pin) and every reference allocator over a set of workloads.
+
+    The fixed set takes under ten minutes on two processors, with --quick under two.
+    """
     profile: Profile = "quick" if quick else "full"
     known = context.workloads()
-    selection = select_set(known, set_name, quick)
+    selection = select_set(known, set_name, (quick or set_name == "fixed") and not all_variants)
     left_out = [pair for pair in select_set(known, set_name) if pair not in selection]
     arms = bench_arms(context)
     counter = instruction_counter()
@@ -50,7 +59,7 @@ def command(context: Context, quick: bool, set_name: str, dashboard: bool, resum
     else:
         print_outcome(measurements, session.spent_s, console(), context.bare_variants())
         if names:
-            click.echo(f"left out of the quick run (`./tidemark run -w NAME` measures one): {', '.join(names)}")
+            click.echo(f"left out (--all-variants measures them, `./tidemark run -w NAME` one): {', '.join(names)}")
     code = exit_code(measurements, skipped_fails=False)
     if dashboard and not draw_dashboard(context, store):
         code = 2

@@ -7,7 +7,7 @@ that a slow drift of the machine hits every arm alike. The plan is plain data; `
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Iterable, Sequence
+from typing import Iterable, Mapping, Sequence
 
 from harness.model.arm import Arm
 from harness.model.workload import Profile, Variant, Workload
@@ -57,19 +57,20 @@ def build_plan(
     selection: Iterable[tuple[Workload, Variant]],
     providers: Sequence[str] | None = None,
     profile: Profile = "quick",
-    repeats: int = 1,
+    repeats: int | Mapping[str, int] = 1,
     counter: str = "callgrind",
     exact_repeats: int = 1,
 ) -> list[Job]:
     """Return the jobs of arms × selection × providers.
 
     `providers` None means those each workload's metrics ask for. Providers that count exactly run
-    `exact_repeats` times, all others `repeats` times.
+    `exact_repeats` times, all others `repeats` times, which may differ by provider (once where it does not say).
     """
     jobs: list[Job] = []
     for workload, variant in selection:
         for provider in providers if providers is not None else providers_for(workload, counter):
-            times = exact_repeats if provider == "callgrind" else repeats
+            noisy = repeats if isinstance(repeats, int) else repeats.get(provider, 1)
+            times = exact_repeats if provider == "callgrind" else noisy
             for repeat in range(times):
                 order = list(arms) if repeat % 2 == 0 else list(reversed(arms))
                 for arm in order:

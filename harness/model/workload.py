@@ -46,7 +46,7 @@ class Variant:
     counted: tuple[str, ...]
     """Arguments under callgrind, which is 20 to 50 times slower."""
     in_quick: bool = True
-    """Whether `bench --quick` measures it; by default the first variant of each workload alone."""
+    """Whether a bench of the fixed set and every quick bench measure it; by default each workload's first variant."""
 
     def arguments(self, profile: Profile, counting: bool) -> tuple[str, ...]:
         """Return the arguments for a profile; `counting` for providers that simulate the processor."""
@@ -138,7 +138,7 @@ def select_workloads(known: dict[str, Workload], names: Iterable[str]) -> list[t
 def select_set(known: dict[str, Workload], name: str, quick: bool = False) -> list[tuple[Workload, Variant]]:
     """Return the variants of the workloads tagged `name`; CannotMeasure when there are none.
 
-    `quick` leaves out those that would make a quick run too long.
+    `quick` leaves out those that would make a run too long.
     """
     chosen = [(w, v) for w in known.values() if name in w.tags for v in w.variants if v.in_quick or not quick]
     if not chosen:

@@ -22,9 +22,9 @@ from harness.model.plan import Job
 from harness.model.workload import Workload
 from results.records import Attachment, Sample
 
-RUNS = {"quick": 3, "full": 10}
-"""Timed executions in one job; a job is one place in the interleaved order."""
-WARMUP_RUNS = {"quick": 0, "full": 1}
+RUNS = 3
+"""Timed executions in one job: few, because a job is one place in the interleaved order, and drift hits a job whole.
+More runs are more jobs (`--repeat`). No warm-up: the median of three does not see a first run that was slower."""
 
 
 class HyperfineProvider:
@@ -51,12 +51,11 @@ class HyperfineProvider:
         """Time the job."""
         context.scratch.mkdir(parents=True, exist_ok=True)
         export, output = context.scratch / "hyperfine.json", context.scratch / "workload.out"
-        runs, warmup = RUNS[job.profile], WARMUP_RUNS[job.profile]
         tool = (
-            shutil.which("hyperfine") or "hyperfine", "--shell=none", "--style=basic", f"--runs={runs}",
-            f"--warmup={warmup}", f"--export-json={export}", f"--output={output}",
+            shutil.which("hyperfine") or "hyperfine", "--shell=none", "--style=basic", f"--runs={RUNS}",
+            "--warmup=0", f"--export-json={export}", f"--output={output}",
         )  # fmt: skip
-        plain = prepare(job, context.layout, context.launcher, counting=False, slowdown=runs + warmup)
+        plain = prepare(job, context.layout, context.launcher, counting=False, slowdown=RUNS)
         execution = execute(_under_hyperfine(plain, tool), context.scratch, context.stop, checkpoints=False)
         execution.command = shlex.join(plain.command)
         _take_workload_output(execution, output.read_text(errors="replace") if output.exists() else "")
@@ -78,8 +77,8 @@ def read_times(text: str, job: Job) -> list[Sample]:
         raise Void(
             f"hyperfine's export cannot be read ({error}): check its version, then `{repeat_command(job)}`."
         ) from error
-    if len(times) != RUNS[job.profile]:
-        raise Void(f"hyperfine timed {len(times)} runs instead of {RUNS[job.profile]}: `{repeat_command(job)}`.")
+    if len(times) != RUNS:
+        raise Void(f"hyperfine timed {len(times)} runs instead of {RUNS}: `{repeat_command(job)}`.")
     samples = [Sample("wall_s", "s", value, checkpoint=index, label="run") for index, value in enumerate(times)]
     return [*samples, Sample("user_s", "s", user), Sample("system_s", "s", system)]
 
