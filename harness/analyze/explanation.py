@@ -6,6 +6,7 @@ as arguments. The JSON of `as_dict` is stored as an attachment of kind `explanat
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -17,12 +18,14 @@ from harness.analyze.inlining import cost_by_source_function, resolve
 from harness.analyze.memory_diff import SeriesDifference, by_category, grouped_sentences
 from harness.analyze.profile_diff import (
     MOVED_MIN_PER_OPERATION,
+    NO_SYMBOLS,
     Change,
     Function,
     FunctionDifference,
     LineDifference,
     ProfileDifference,
     SourceView,
+    Symbols,
     difference,
 )
 from harness.collect.callgrind_profile import Profile
@@ -61,15 +64,22 @@ class Side:
             if path.rsplit("/", 1)[-1] == self.binary.name
         }
 
-    def entered(self) -> dict[Function, int]:
-        """Return how often each function of the allocator was entered: the executions of its first instruction."""
+    def symbols(self) -> Symbols:
+        """Return how often each function of the allocator was entered, and the name of each that has several."""
         if self.binary is None:
-            return {}
+            return NO_SYMBOLS
         executed = self.executed()
-        starts = function_starts(self.binary)
-        return {
-            Function(self.binary.name, name): executed[start] for name, start in starts.items() if start in executed
-        }
+        at: dict[int, list[str]] = defaultdict(list)
+        for name, start in function_starts(self.binary).items():
+            at[start].append(name)
+        entered, names = {}, {}
+        for start, aliases in at.items():
+            # The plainest name: an alias more in one of the builds must not rename the function.
+            one = Function(self.binary.name, min(aliases, key=lambda name: (len(name), name)))
+            names.update({Function(self.binary.name, alias): one for alias in aliases})
+            if start in executed:
+                entered[one] = executed[start]
+        return Symbols(entered, names)
 
 
 @dataclass(frozen=True)
@@ -148,7 +158,7 @@ def explain_counts(workload: str, before: Side, after: Side, view: SourceView = 
     CannotMeasure when binutils cannot read a binary.
     """
     operations = before.operations, after.operations
-    found = difference(before.profile, after.profile, operations, view, (before.entered(), after.entered()))
+    found = difference(before.profile, after.profile, operations, view, (before.symbols(), after.symbols()))
     source_functions = _source_functions(before, after)
     return CountExplanation(
         workload, before.name, after.name, found, source_functions, _listings(before, after, found),

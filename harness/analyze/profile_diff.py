@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from harness.collect.callgrind_profile import Function as RecordedFunction
@@ -136,8 +136,18 @@ def no_text(file: str, line: int) -> str:
     return ""
 
 
-Entered = Mapping[Function, int]
-"""By function: how often its first instruction was executed."""
+@dataclass(frozen=True)
+class Symbols:
+    """What a binary's symbol table adds to its profile."""
+
+    entered: Mapping[Function, int] = field(default_factory=dict)
+    """By function: how often its first instruction was executed, where that is known. It is the better count of
+    calls: those that callgrind recorded include calls outside the region of interest, which it does not charge."""
+    names: Mapping[Function, Function] = field(default_factory=dict)
+    """From each name of a function that has several (`free`, `ebb_free`) to the one it is compared under."""
+
+
+NO_SYMBOLS = Symbols()
 
 
 @dataclass(frozen=True)
@@ -156,16 +166,12 @@ def difference(
     after: Profile,
     operations: tuple[int, int],
     view: SourceView = SourceView(),
-    entered: tuple[Entered, Entered] = ({}, {}),
+    symbols: tuple[Symbols, Symbols] = (NO_SYMBOLS, NO_SYMBOLS),
 ) -> ProfileDifference:
-    """Return what moved from `before` to `after`; ValueError when an operation count is not positive.
-
-    `entered` holds how often functions were entered, where that is known better than from the calls that
-    callgrind recorded: those include calls outside the region of interest, which it does not charge.
-    """
+    """Return what moved from `before` to `after`; ValueError when an operation count is not positive."""
     if min(operations) <= 0:
         raise ValueError("a profile per operation needs a positive number of operations")
-    old, new = _merged(before, entered[0]), _merged(after, entered[1])
+    old, new = _merged(before, symbols[0]), _merged(after, symbols[1])
     return ProfileDifference(
         operations=operations,
         total_before=sum(before.functions.values()) / operations[0],
@@ -187,17 +193,21 @@ class _Costs:
     calls: Mapping[Function, int]
 
 
-def _merged(profile: Profile, entered: Entered) -> _Costs:
+def _merged(profile: Profile, symbols: Symbols) -> _Costs:
+    def named(recorded: RecordedFunction) -> Function:
+        function = function_of(recorded)
+        return symbols.names.get(function, function)
+
     own: dict[Function, int] = defaultdict(int)
     calls: dict[Function, int] = defaultdict(int)
     for recorded, cost in profile.functions.items():
-        own[function_of(recorded)] += cost
+        own[named(recorded)] += cost
     for edge, count in profile.calls.items():
-        caller, callee = function_of(edge.caller), function_of(edge.callee)
+        caller, callee = named(edge.caller), named(edge.callee)
         # A call from a function into its own clone is part of the function, not another call of it.
         if caller != callee or edge.caller == edge.callee:
             calls[callee] += count
-    return _Costs(own, {**calls, **entered})
+    return _Costs(own, {**calls, **symbols.entered})
 
 
 def _functions(old: _Costs, new: _Costs, operations: tuple[int, int]) -> tuple[FunctionDifference, ...]:
