@@ -15,6 +15,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import threading
 import time
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
@@ -31,6 +32,7 @@ from harness.collect.validity import Void
 from harness.model.errors import CannotMeasure, Interrupted
 from harness.model.layout import Layout
 from harness.model.plan import Job
+from harness.model.workload import Workload
 from results.records import Measurement, Run, utc_now
 from results.store import Store
 
@@ -74,6 +76,37 @@ class Silent:
         """Say nothing."""
 
 
+class UnchangedFiles:
+    """The workload binaries of a run: all arms must run the same file. Used from several threads.
+
+    A build that runs beside a measurement replaces them; figures from before and after do not compare.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[Path, tuple[int, int, int]] = {}
+        self._lock = threading.Lock()
+
+    def require(self, workload: Workload, layout: Layout) -> None:
+        """Remember a workload's binary when it is new, else raise Void if it is another than at its first use.
+
+        CannotMeasure when it was never built. An app's programs are installed, not built.
+        """
+        if workload.kind == "app":
+            return
+        path = Path(workload.program(layout)[0][0])
+        try:
+            status = path.stat()
+        except OSError as error:
+            raise Void(f"The binary of {workload.name} vanished: run `make`, then measure again.") from error
+        identity = (status.st_ino, status.st_mtime_ns, status.st_size)
+        with self._lock:
+            known = self._seen.setdefault(path, identity)
+        if known != identity:
+            raise Void(
+                f"The binary of {workload.name} was rebuilt during the run: measure again when no build is running."
+            )
+
+
 class Session:
     """One run in the store. Use it in a `with`; leave it by an exception and the run is `failed` or `interrupted`."""
 
@@ -92,6 +125,7 @@ class Session:
             kind=kind, command=command, suite_revision=tree_revision(layout)[0], environment=read_environment()
         )
         self._scratch = layout.scratch / self.run.id
+        self._binaries = UnchangedFiles()
         self._launcher: Path | None = None
 
     def __enter__(self) -> Session:
@@ -210,7 +244,10 @@ class Session:
         try:
             scratch.mkdir(parents=True, exist_ok=True)
             context = Context(self.layout, self._launcher, scratch, self.stop, cpu)
-            return row("ok", reading=provider_named(job.provider).measure(job, context))
+            self._binaries.require(job.workload, self.layout)
+            reading = provider_named(job.provider).measure(job, context)
+            self._binaries.require(job.workload, self.layout)
+            return row("ok", reading=reading)
         except Void as void:
             return row("failed", str(void))
         except Interrupted:

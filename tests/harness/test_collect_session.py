@@ -188,6 +188,23 @@ def test_a_run_of_another_machine_is_not_resumed(checkout, store, arms):
             pass
 
 
+def test_a_workload_that_is_rebuilt_during_the_run_is_noticed(checkout, store, arms):
+    """All arms must run the same file; a `make` beside a measurement replaces it."""
+    binary = checkout.workload_binaries / "fake"
+
+    class RebuildAfterFirst(StopAfter):
+        def started(self, job):
+            if self.left == 0:
+                binary.with_suffix(".new").write_bytes(binary.read_bytes())
+                binary.with_suffix(".new").chmod(0o755)
+                binary.with_suffix(".new").rename(binary)
+
+    with Session(checkout, store, "run", "test", RebuildAfterFirst(1)) as session:
+        first, second = session.execute(plan_for(checkout, arms[:2]))
+    assert first.status == "ok"
+    assert second.status == "failed" and "was rebuilt during the run" in second.reason
+
+
 def test_scratch_is_cleaned(checkout, store, arms):
     with Session(checkout, store, "run", "test") as session:
         session.execute(plan_for(checkout, arms[:1], ("callgrind", "smaps", "hyperfine")))

@@ -105,6 +105,9 @@ def _check_exit(execution: Execution, job: Job) -> None:
     """hyperfine hides how the workload ended: send the user to a provider that shows it."""
     if execution.usage is not None and execution.usage.exit == 1 and not execution.timed_out:
         shown = repeat_command(replace(job, provider="smaps"))
+        lines = [line.strip() for line in execution.errors.splitlines()]
+        said = [line.partition(". ")[0] for line in lines if line.startswith("Error:")]
         raise Void(
             f"{job.workload.label(job.variant)} under {job.arm.name} failed while it was timed: see how with `{shown}`."
+            + (f" hyperfine said: {said[-1]}" if said else "")
         )
