@@ -29,6 +29,7 @@ constexpr std::size_t kShrinkFactor = 64;
 struct Options {
   std::uint64_t shape = kRandom;
   std::uint64_t iterations = 100'000;
+  std::uint64_t repeats = 1;
   std::uint64_t slots = 64;
   std::uint64_t size_max_kib = 256;
   std::uint64_t settle_ms = 200;
@@ -88,24 +89,26 @@ std::uint64_t resize_randomly(const Options& options, Checksum& checksum, Table<
 std::uint64_t grow_vector(const Options& options, Checksum& checksum) {
   const std::size_t limit = options.size_max_kib * kKiB;
   std::uint64_t operations = 0;
-  void* vector = nullptr;
-  for (std::size_t size = kVectorStepBytes; size <= limit; size += kVectorStepBytes) {
-    vector = must_realloc(vector, size);
-    store_word(vector, size - kVectorStepBytes, mix(size));
-    ++operations;
+  for (std::uint64_t repeat = 0; repeat < options.repeats; ++repeat) {
+    void* vector = nullptr;
+    for (std::size_t size = kVectorStepBytes; size <= limit; size += kVectorStepBytes) {
+      vector = must_realloc(vector, size);
+      store_word(vector, size - kVectorStepBytes, mix(size));
+      ++operations;
+    }
+    for (std::size_t size = kVectorStepBytes; size <= limit; size += kVectorStepBytes) {
+      check_word(vector, limit, size - kVectorStepBytes, mix(size));
+    }
+    checksum.add(limit ^ repeat);
+    std::free(vector);
   }
-  for (std::size_t size = kVectorStepBytes; size <= limit; size += kVectorStepBytes) {
-    check_word(vector, limit, size - kVectorStepBytes, mix(size));
-    checksum.add(size);
-  }
-  std::free(vector);
   return operations;
 }
 
 std::uint64_t double_up(const Options& options, Checksum& checksum, Session& session) {
   const std::size_t limit = options.size_max_kib * kKiB;
   std::uint64_t operations = 0;
-  for (std::uint64_t repeat = 0; repeat < options.iterations; ++repeat) {
+  for (std::uint64_t repeat = 0; repeat < options.repeats; ++repeat) {
     Block block = {must_malloc(kDoublingStartBytes), kDoublingStartBytes, mix(repeat)};
     touch(block.address, block.size, block.tag);
     for (; block.size * 2 <= limit; ++operations) {
@@ -152,7 +155,8 @@ int main(int argc, char** argv) {
   Options options;
   const Option table[] = {
       choice("--shape", options.shape, kShapes, "how blocks are resized"),
-      integer("--iterations", options.iterations, 1, 10'000'000'000, "resizes of random, repetitions of doubling"),
+      integer("--iterations", options.iterations, 1, 10'000'000'000, "resizes of random"),
+      integer("--repeats", options.repeats, 1, 1'000'000, "times that vector and doubling are done"),
       integer("--slots", options.slots, 1, 1 << 20, "blocks of random and shrink"),
       integer("--size-max-kib", options.size_max_kib, 4, 1 << 22, "largest size in KiB"),
       integer("--settle-ms", options.settle_ms, 0, 60'000, "milliseconds from shrinking to its checkpoint"),
