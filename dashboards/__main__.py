@@ -18,10 +18,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", required=True, metavar="DIR", help="the folder to write, replaced as a whole")
     parser.add_argument("--store", metavar="URL", help="the store; TIDEMARK_DB or results/tidemark.sqlite otherwise")
     parser.add_argument("--run", metavar="ID", help="the run to show; the newest bench otherwise")
+    parser.add_argument(
+        "--history", type=argparse.FileType(encoding="ascii"), metavar="FILE",
+        help="commits, the oldest first, one a line, `-` for standard input: `git log --reverse --format=%%H`",
+    )  # fmt: skip
     options = parser.parse_args(arguments)
+    history = options.history.read().split() if options.history else ()
     try:
         with open_store(options.store) as store:
-            folder = build(store, options.out, options.run)
+            folder = build(store, options.out, options.run, history)
     except (StoreError, DashboardError) as error:
         print(f"dashboards: {error}", file=sys.stderr)
         return 2

@@ -11,6 +11,7 @@ Invariants
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -52,14 +53,16 @@ class Shown:
     arms: tuple[Arm, ...]
 
 
-def build(store: Store, out_dir: str | Path, run_id: str | None = None) -> Path:
+def build(store: Store, out_dir: str | Path, run_id: str | None = None, history: Sequence[str] = ()) -> Path:
     """Write the site of a store into `out_dir`, in place of an older one, and return that folder.
 
-    `run_id` is the run to show; without it, the newest bench that measured something. Raises DashboardError
-    for an unknown run or a folder that can't be used, StoreError for a store that can't be read.
+    `run_id` is the run to show; without it, the newest bench that measured something. `history` are the full ids
+    of commits, the oldest first, for the order of the timeline; commits that it does not name follow as they were
+    measured. Raises DashboardError for an unknown run or a folder that can't be used, StoreError for a store that
+    can't be read.
     """
     shown = choose(store, run_id)
-    return publish(render_pages(store, shown), Path(out_dir))
+    return publish(render_pages(store, shown, history), Path(out_dir))
 
 
 def choose(store: Store, run_id: str | None = None) -> Shown:
@@ -77,7 +80,7 @@ def choose(store: Store, run_id: str | None = None) -> Shown:
     return Shown(None, (), ())
 
 
-def render_pages(store: Store, shown: Shown) -> dict[str, str]:
+def render_pages(store: Store, shown: Shown, history: Sequence[str] = ()) -> dict[str, str]:
     """Return every page of the site: file name to HTML."""
     cells = summarize(shown.measurements)
     curves = memory_curves(shown.measurements, shown.arms)
@@ -102,7 +105,7 @@ def render_pages(store: Store, shown: Shown) -> dict[str, str]:
             "index.html", here="index", matrices=matrices(cells, shown.arms), runs=store.runs(limit=RUNS_LISTED)
         ),
         "memory.html": page("memory.html", here="memory", curves=curves),
-        "timeline.html": page("timeline.html", here="timeline", timelines=timelines(store)),
+        "timeline.html": page("timeline.html", here="timeline", timelines=timelines(store, history)),
         "compare.html": page("compare.html", here="compare", comparisons=compared),
         "environment.html": page(
             "environment.html", here="environment", builds=builds_of(shown.measurements),

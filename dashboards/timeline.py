@@ -1,15 +1,17 @@
-"""The figures of each commit, in the order the commits were first measured, with the pins marked.
+"""The figures of each commit along the history, with the pins marked.
 
 Who calls it: site.py. Reads the store; safe from any thread that may use the store.
 
 Invariants
 1. A line joins figures of one environment, one provider and one profile only: others would not be comparable.
-2. A working tree that differed from its commit is a point of its own, and says so.
+2. Commits stand in the order of the history that the caller gives; those it does not name follow, in the order
+   they were first measured. An old commit that was measured lately is no news.
+3. A working tree that differed from its commit is a point of its own, and says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -63,14 +65,17 @@ class Timeline:
         return [(key, list(charts)) for key, charts in groupby(self.charts, key=lambda each: each.key)]
 
 
-def timelines(store: Store) -> list[Timeline]:
-    """Return a timeline for each allocator that was measured at a commit, in each environment, the newest first."""
+def timelines(store: Store, history: Sequence[str] = ()) -> list[Timeline]:
+    """Return a timeline for each allocator that was measured at a commit, in each environment, the newest first.
+
+    `history` holds full commit ids, the oldest first.
+    """
     figures = _figures(store)
     if figures.empty:
         return []
     newest = figures.groupby(["allocator", "environment_key"])["run_started_at"].max().sort_values(ascending=False)
     return [
-        _timeline(figures[(figures.allocator == allocator) & (figures.environment_key == environment)])
+        _timeline(figures[(figures.allocator == allocator) & (figures.environment_key == environment)], history)
         for allocator, environment in newest.index
     ]
 
@@ -84,10 +89,9 @@ def _figures(store: Store) -> pd.DataFrame:
     return frame.assign(commit=frame.revision.map(short_revision) + changes)
 
 
-def _timeline(figures: pd.DataFrame) -> Timeline:
+def _timeline(figures: pd.DataFrame, history: Sequence[str]) -> Timeline:
     pinned = set(figures[figures.arm == "pin"].commit)
-    names = list(dict.fromkeys(figures.commit))
-    commits = tuple(Commit(name, name in pinned) for name in names)
+    commits = tuple(Commit(name, name in pinned) for name in _in_order(figures, history))
     groups = figures.groupby(["metric", "provider", "workload", "variant", "profile"])
     charts = [_chart(key, group, commits) for key, group in groups]
     charts.sort(key=lambda each: (metric_order(each.key), each.label, each.profile))
@@ -95,6 +99,14 @@ def _timeline(figures: pd.DataFrame) -> Timeline:
     return Timeline(
         first.allocator, first.environment_key, f"{first.cpu_model}, kernel {first.kernel}", commits, tuple(charts)
     )
+
+
+def _in_order(figures: pd.DataFrame, history: Sequence[str]) -> list[str]:
+    """Return the commits' names along the history, a changed tree behind the commit it is based on."""
+    places = {revision: place for place, revision in enumerate(history)}
+    measured = figures.drop_duplicates("commit")[["revision", "dirty", "commit"]].itertuples(index=False)
+    ordered = sorted(measured, key=lambda each: (places.get(each.revision, len(places)), bool(each.dirty and places)))
+    return [str(each.commit) for each in ordered]
 
 
 def _chart(group_key: Hashable, group: pd.DataFrame, commits: tuple[Commit, ...]) -> TimelineChart:
@@ -109,7 +121,7 @@ def _chart(group_key: Hashable, group: pd.DataFrame, commits: tuple[Commit, ...]
     chart = LineChart(
         slug=f"timeline-{allocator}-{environment_key}-{'-'.join(group_key)}",
         title=f"{TITLES[metric]} of {case}, {profile}",
-        description=f"{len(points)} commits in the order they were first measured; pins are marked.",
+        description=f"{len(points)} commits, the oldest first; pins are marked.",
         x_label="commit",
         unit=unit,
         lines=(Line(allocator, 0, points, emphasized=True),),

@@ -61,6 +61,18 @@ def test_the_command_builds_and_says_where(store: Store, tmp_path: Path) -> None
     assert (tmp_path / "site" / "index.html").is_file()
 
 
+def test_the_command_takes_the_history_from_a_file(store: Store, tmp_path: Path) -> None:
+    revisions = list(dict.fromkeys(each.build.revision for each in store.measurements(allocator="ebb", samples=False)))
+    (tmp_path / "history").write_text("\n".join(revisions[::-1]))
+    done = _run("--out", str(tmp_path / "site"), "--store", store.location, "--history", str(tmp_path / "history"))
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "site" / "timeline.html").read_text(encoding="utf-8")
+    table = text.split("<tbody>")[1].split("</tbody>")[0]
+    assert [table.index(revision[:10]) for revision in revisions] == sorted(
+        (table.index(revision[:10]) for revision in revisions), reverse=True
+    )
+
+
 def test_the_command_says_in_one_sentence_what_is_wrong(store: Store, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a database, and long enough to be read as one")
     for arguments in (

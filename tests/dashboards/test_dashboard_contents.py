@@ -225,6 +225,31 @@ def test_the_timeline_has_a_point_a_commit_and_marks_the_pin(site: Path, browser
     assert len(charts["wall_s", "idle"][0]) == 2
 
 
+def test_commits_stand_in_the_order_of_history_whenever_they_were_measured(tmp_path: Path, browser: Browser) -> None:
+    first, second, third, unknown = ("1" * 40, "2" * 40, "3" * 40, "9" * 40)
+    with open_store(str(tmp_path / "s.sqlite")) as store:
+        measured = [(third, False), (second, True), (unknown, False), (first, False), (second, False)]
+        for day, (revision, dirty) in enumerate(measured):
+            run = Run("bench", "make bench", revision, ENVIRONMENT, EPOCH + timedelta(days=day))
+            store.begin_run(run)
+            build = Build("ebb", revision, dirty)
+            store.record(_measurement(run, build=build, samples=(Sample("instructions", "count", 1.0 + day),)))
+        ordered = dashboards.build(store, tmp_path / "ordered", history=[first, second, third])
+        measured_order = dashboards.build(store, tmp_path / "measured")
+    read = "[...document.querySelectorAll('figure tbody th')].map((each) => each.innerText)"
+    names = {revision: revision[:10] for revision in (first, second, third, unknown)}
+    browser.open(ordered / "timeline.html")
+    browser.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    expected = [names[first], names[second], f"{names[second]} + changes", names[third], names[unknown]]
+    assert browser.evaluate(read) == expected
+    values = (
+        "[...document.querySelectorAll('circle')].map((each) => [Number(each.dataset.x), Number(each.dataset.value)])"
+    )
+    assert browser.evaluate(values) == [[0, 4.0], [1, 5.0], [2, 2.0], [3, 1.0], [4, 3.0]]
+    browser.open(measured_order / "timeline.html")
+    assert [y for _, y in browser.evaluate(values)] == [1.0, 2.0, 3.0, 4.0, 5.0]
+
+
 def test_a_line_joins_only_what_can_be_compared(tmp_path: Path, browser: Browser) -> None:
     """Two profiles, two providers, two machines and two allocators: each has a chart of its own."""
     elsewhere = dataclasses.replace(ENVIRONMENT, cpu_model="Neoverse-N1")
