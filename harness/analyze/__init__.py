@@ -1,6 +1,14 @@
-"""Judging and explaining: from samples to verdicts, from two profiles to the reason they differ.
+"""Judging and explaining: from samples to verdicts, from two builds to the reason they differ.
 
-Everything here is a pure function of its arguments: no module of this package starts a process,
-opens the store or reads a clock, except `disassembly` (which runs objdump) and `inlining` (which runs
-addr2line). The commands in `harness.cli` feed it. docs/measuring.md explains every rule.
+In reading order:
+
+- words and rules, pure functions of numbers: `verdict`, `robust`, `ranktest`, `trend`, `counts`, `plateau`, `thresholds`
+- how many runs a verdict takes: `case`, `docket`, `figures`, `control`; `trial` runs a docket in a session
+- why a figure moved: `profile_diff`, `source_lines`, `disassembly`, `inlining`, `identity`, `memory_diff`, put together
+  by `explanation` from what `evidence` fetches
+- shown as: `reports`, `comparison`, `explanation_text`
+- the suite measured by itself: `simulate`, `planted`, `rehearsal`; and `bisection`, `sides` for their commands
+
+Only `trial`, `rehearsal` and `planted` start measurements or builds, `sides` builds, `disassembly`, `inlining` and
+`identity` run binutils; everything else starts nothing and reads no clock. docs/measuring.md explains every rule.
 """

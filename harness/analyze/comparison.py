@@ -103,7 +103,7 @@ def _figures(verdict: Verdict) -> tuple[str, str, str, str]:
     if verdict.before is None or verdict.after is None:
         return "", "", "", ""
     gap = verdict.after - verdict.before
-    percent = f"{100.0 * gap / abs(verdict.before):+.3f} %" if verdict.before else ""
+    percent = f"{100.0 * gap / abs(verdict.before):+.3f} %" if verdict.before and verdict.unit != "bytes/round" else ""
     exact = f"{gap:+,.0f}" if verdict.unit == "instructions" else format_quantity(gap, verdict.unit, signed=True)
     interval = "" if verdict.interval is None else " " + figure_text(verdict).partition(" [")[2].join(("[", ""))
     return (

@@ -133,7 +133,8 @@ def _judge_growth(
         p_value=mann_whitney(*slopes).p_greater,
         samples=sizes,
         reason=f"slopes won {u:g} of {sizes[0] * sizes[1]} pairs ({_needed_wins(*sizes):g} needed), "
-        f"the second half still grows by {late_growth:,.0f} bytes a round",
+        f"the second half still grows by {late_growth:,.0f} bytes a round; "
+        f"level {median(levels[0]) / MIB:.2f} → {median(levels[1]) / MIB:.2f} MiB",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 from pathlib import Path
@@ -81,7 +82,7 @@ def test_the_record_is_json_and_its_parts_add_up(explanation: CountExplanation) 
 
 
 def test_everything_is_printed_with_names_as_they_are(explanation: CountExplanation) -> None:
-    console = Console(width=160, no_color=True, record=True, file=open("/dev/null", "w"))
+    console = Console(width=160, no_color=True, record=True, file=io.StringIO())
     print_explanation(explanation, console, listings=True)
     text = console.export_text()
     assert "churn: before → after" in text
