@@ -54,10 +54,10 @@ def command(
         measurements = session.execute(plan)
     names = [workload.label(variant) for workload, variant in left_out]
     if as_json:
-        data = outcome_data(measurements, session.run.id, session.spent_s, context.bare_variants())
+        data = outcome_data(measurements, session.run.id, session.spent_s, context.guide())
         print_json({**data, "left_out": names})
     else:
-        print_outcome(measurements, session.spent_s, console(), context.bare_variants())
+        print_outcome(measurements, session.spent_s, console(), context.guide())
         if names:
             click.echo(f"left out (--all-variants measures them, `./tidemark run -w NAME` one): {', '.join(names)}")
     code = exit_code(measurements, skipped_fails=False)

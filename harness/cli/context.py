@@ -18,6 +18,7 @@ from harness.model.allocator import AllocatorConfig, load_allocators
 from harness.model.errors import CannotMeasure
 from harness.model.layout import Layout
 from harness.model.workload import Workload, load_workloads
+from harness.present.figures import Guide
 from results.records import Run
 from results.store import Store, open_store
 
@@ -46,9 +47,10 @@ class Context:
             raise CannotMeasure(f"There are no workloads below {self.layout.workloads}: is this a whole checkout?")
         return found
 
-    def bare_variants(self) -> dict[str, str]:
-        """Return for each workload the variant that tables show as the bare workload: its first."""
-        return {workload.name: workload.variants[0].name for workload in load_workloads(self.layout).values()}
+    def guide(self) -> Guide:
+        """Return what the manifests say about tables."""
+        known = load_workloads(self.layout).values()
+        return Guide({w.name: w.variants[0].name for w in known}, {w.name: w.metrics for w in known})
 
     def stopped_run(self, kind: str) -> Run:
         """Return the last run of a kind if it was stopped; CannotMeasure when it was not."""

@@ -20,15 +20,15 @@ def command(context: Context, run_id: str | None, form: str, as_json: bool) -> i
     """Print a stored run again."""
     run = find_run(context, run_id)
     measurements = context.store().measurements(run_id=run.id)
-    bare = context.bare_variants()
+    guide = context.guide()
     spent_s = sum(m.duration_s for m in measurements)
     if as_json:
-        print_json({**outcome_data(measurements, run.id, spent_s, bare), "status": run.status, "command": run.command})
+        print_json({**outcome_data(measurements, run.id, spent_s, guide), "status": run.status, "command": run.command})
     elif form == "markdown":
-        click.echo(as_markdown(matrix(measurements, bare)))
+        click.echo(as_markdown(matrix(measurements, guide)))
     else:
         click.echo(f"run {run.id[:12]} of {run.started_at:%Y-%m-%d %H:%M} UTC, {run.status}: {run.command}")
-        print_outcome(measurements, spent_s, console(), bare)
+        print_outcome(measurements, spent_s, console(), guide)
     return 0
 
 

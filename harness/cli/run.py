@@ -77,9 +77,9 @@ def command(
     with Session(context.layout, store, "run", command_line(), progress_for(), resume=stopped) as session:
         measurements = session.execute(plan)
     if as_json:
-        print_json(outcome_data(measurements, session.run.id, session.spent_s, context.bare_variants()))
+        print_json(outcome_data(measurements, session.run.id, session.spent_s, context.guide()))
     else:
-        print_outcome(measurements, session.spent_s, console(), context.bare_variants())
+        print_outcome(measurements, session.spent_s, console(), context.guide())
     return exit_code(measurements, skipped_fails=bool(allocators or providers))
 
 

@@ -52,6 +52,20 @@ def providers_for(workload: Workload, counter: str = "callgrind") -> tuple[str, 
     return tuple(dict.fromkeys(wanted))
 
 
+def unit_of(metric: str) -> str:
+    """Return the unit that a metric's name carries: `rss_bytes`, `handover_ns_p999`, `wall_s`."""
+    parts = metric.split("_")
+    if "bytes" in parts:
+        return "byte"
+    if "ns" in parts:
+        return "ns"
+    if parts[-1] == "ratio":
+        return "ratio"
+    if parts[-1] == "s" or "s" in parts[1:]:
+        return "s"
+    return "count"
+
+
 def build_plan(
     arms: Sequence[Arm],
     selection: Iterable[tuple[Workload, Variant]],

@@ -6,9 +6,10 @@ A figure over several repeats is the median; a figure that could not be measured
 from __future__ import annotations
 
 import statistics
-from dataclasses import dataclass
-from typing import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Iterable, Mapping, Sequence
 
+from harness.model.plan import unit_of
 from results.records import Measurement
 
 
@@ -26,10 +27,36 @@ class Column:
 COLUMNS = (
     Column("instructions", "instructions", (("perf", "instructions"), ("callgrind", "instructions")), "count"),
     Column("wall_s", "wall", (("hyperfine", "wall_s"), ("smaps", "wall_s"), ("smaps", "region_s")), "s"),
+    Column("task_clock_s", "CPU", (("perf", "task_clock_s"),), "s"),
+    Column(
+        "page_faults", "faults",
+        (("perf", "page_faults"), ("smaps", "faults_minor"), ("smaps", "process_minor_faults")), "count",
+    ),
     Column("peak_rss_bytes", "peak RSS", (("smaps", "peak_rss_bytes"),), "byte"),
     Column("end_rss_bytes", "end RSS", (("smaps", "end_rss_bytes"),), "byte"),
     Column("latency_ns", "latency", (("gbench", "latency_ns"),), "ns"),
-)
+)  # fmt: skip
+STANDARD_METRICS = frozenset({"instructions", "rss_bytes", "wall_s", "latency_ns", "peak_rss_bytes", "page_faults"})
+"""Metrics of a manifest that the columns above show; every other one is the workload's own and gets its own column."""
+
+
+@dataclass(frozen=True)
+class Guide:
+    """What manifests say about tables. Where it is silent about a workload, everything measured is shown."""
+
+    bare: Mapping[str, str] = field(default_factory=dict)
+    """Workload to the variant that is shown as the bare workload."""
+    metrics: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Workload to the metrics that it is about."""
+
+    def columns(self, workload: str) -> tuple[Column, ...]:
+        """Return the columns of a workload: a time only where the workload is about time, then its own metrics."""
+        metrics = self.metrics.get(workload)
+        if metrics is None:
+            return COLUMNS
+        standard = [c for c in COLUMNS if c.key != "wall_s" or "wall_s" in metrics]
+        own = [metric for metric in metrics if metric not in STANDARD_METRICS]
+        return (*standard, *(Column(m, m, (("smaps", m), ("callgrind", m)), unit_of(m)) for m in own))
 
 
 @dataclass(frozen=True)
@@ -58,11 +85,19 @@ def cell(measurements: Iterable[Measurement], column: Column) -> Cell:
 
 
 def _value(row: Measurement, metric: str) -> float | None:
-    """Return the median of the samples; over several operations, the geometric mean of each one's median."""
+    """Return a measurement's figure: what stands at no checkpoint, else the last checkpoint's, else the median of runs.
+
+    Over several operations it is the geometric mean of each one's median.
+    """
+    mine = [sample for sample in row.samples if sample.metric == metric]
+    whole = [sample for sample in mine if sample.checkpoint is None]
+    if whole:
+        mine = whole
+    elif row.provider == "smaps":
+        mine = mine[-1:]
     by_detail: dict[str | None, list[float]] = {}
-    for sample in row.samples:
-        if sample.metric == metric:
-            by_detail.setdefault(sample.detail, []).append(sample.value)
+    for sample in mine:
+        by_detail.setdefault(sample.detail, []).append(sample.value)
     medians = [statistics.median(values) for values in by_detail.values()]
     if len(medians) > 1 and min(medians) > 0:
         return statistics.geometric_mean(medians)
@@ -78,7 +113,11 @@ def show(value: float | None, unit: str) -> str:
     if unit == "s":
         return f"{value:.3f} s" if value >= 1 else f"{value * 1e3:.2f} ms"
     if unit == "ns":
-        return f"{value:.1f} ns"
+        return (
+            f"{value:.1f} ns" if value < 1e4 else f"{value / 1e3:,.1f} µs" if value < 1e7 else f"{value / 1e6:,.1f} ms"
+        )
+    if unit == "ratio":
+        return f"{value:.3f}"
     return f"{value:,.0f}" if value < 1e7 else _scaled(value, 1000.0, ("", "k", "M", "G"))
 
 

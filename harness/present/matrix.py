@@ -7,12 +7,12 @@ Pure but for the console that is passed in.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Mapping, Sequence
+from typing import Any, Sequence
 
 from rich.console import Console
 from rich.table import Table
 
-from harness.present.figures import COLUMNS, Cell, Column, cell, ratio, show
+from harness.present.figures import Cell, Column, Guide, cell, ratio, show
 from results.records import Measurement
 
 _ROLE_ORDER = {"tree": 0, "pin": 1}
@@ -45,17 +45,19 @@ class Block:
         return next((row for row in self.rows if any(c.value is not None for c in row.cells.values())), None)
 
 
-def matrix(measurements: Sequence[Measurement], bare: Mapping[str, str] | None = None) -> list[Block]:
+def matrix(measurements: Sequence[Measurement], guide: Guide = Guide()) -> list[Block]:
     """Return the blocks of a run, in the order in which their workloads were first measured.
 
-    `bare` names for each workload the variant that is shown as the bare workload; where it does not say, `default`.
+    `guide` says which variant is shown as the bare workload (`default` where it is silent) and which columns.
     """
     blocks: dict[str, dict[tuple[str, str], list[Measurement]]] = {}
+    columns: dict[str, tuple[Column, ...]] = {}
     for row in sorted(measurements, key=lambda m: m.position):
-        shown_bare = (bare or {}).get(row.workload, "default")
+        shown_bare = guide.bare.get(row.workload, "default")
         label = row.workload if row.variant == shown_bare else f"{row.workload}:{row.variant}"
+        columns[label] = guide.columns(row.workload)
         blocks.setdefault(label, {}).setdefault((row.arm, row.build.allocator), []).append(row)
-    return [_block(label, arms) for label, arms in blocks.items()]
+    return [_block(label, arms, columns[label]) for label, arms in blocks.items()]
 
 
 def as_table(blocks: Sequence[Block], console: Console) -> None:
@@ -106,12 +108,12 @@ def as_data(blocks: Sequence[Block]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _block(label: str, arms: dict[tuple[str, str], list[Measurement]]) -> Block:
+def _block(label: str, arms: dict[tuple[str, str], list[Measurement]], columns: tuple[Column, ...]) -> Block:
     ordered = sorted(arms.items(), key=lambda item: _ROLE_ORDER.get(item[0][0], 2))
-    cells = {key: {column.key: cell(rows, column) for column in COLUMNS} for key, rows in ordered}
-    shown = tuple(c for c in COLUMNS if any(by_key[c.key].value is not None for by_key in cells.values()))
+    cells = {key: {column.key: cell(rows, column) for column in columns} for key, rows in ordered}
+    shown = tuple(c for c in columns if any(by_key[c.key].value is not None for by_key in cells.values()))
     rows = tuple(_row(role, allocator, found, cells[(role, allocator)], shown) for (role, allocator), found in ordered)
-    return Block(label, rows, shown or COLUMNS[:1])
+    return Block(label, rows, shown or columns[:1])
 
 
 def _row(role: str, allocator: str, found: list[Measurement], cells: dict[str, Cell], shown: tuple[Column, ...]) -> Row:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Sequence
+from typing import Any, Sequence
 
 from rich.console import Console
 
 from harness.model.errors import EXIT_CANNOT_MEASURE, EXIT_FINE
+from harness.present.figures import Guide
 from harness.present.matrix import as_data, as_table, matrix
 from harness.present.summary import geometric_means, print_summary
 from results.records import Measurement
 
 
 def outcome_data(
-    measurements: Sequence[Measurement], run_id: str, spent_s: float, bare: Mapping[str, str] | None = None
+    measurements: Sequence[Measurement], run_id: str, spent_s: float, guide: Guide = Guide()
 ) -> dict[str, Any]:
     """Return a run's result for machines."""
-    blocks = matrix(measurements, bare)
+    blocks = matrix(measurements, guide)
     return {
         "run": run_id,
         "spent_s": round(spent_s, 3),
@@ -31,10 +32,10 @@ def outcome_data(
 
 
 def print_outcome(
-    measurements: Sequence[Measurement], spent_s: float, console: Console, bare: Mapping[str, str] | None = None
+    measurements: Sequence[Measurement], spent_s: float, console: Console, guide: Guide = Guide()
 ) -> None:
     """Print a run's result for people."""
-    blocks = matrix(measurements, bare)
+    blocks = matrix(measurements, guide)
     as_table(blocks, console)
     print_summary(blocks, console)
     failed = [m for m in measurements if m.status == "failed"]

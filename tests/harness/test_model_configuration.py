@@ -13,7 +13,7 @@ from harness.model.allocator import load_allocators, select_allocators
 from harness.model.arm import REFERENCE, Arm
 from harness.model.errors import CannotMeasure
 from harness.model.layout import Layout
-from harness.model.plan import build_plan, providers_for
+from harness.model.plan import build_plan, providers_for, unit_of
 from harness.model.workload import load_workloads, select_set, select_workloads
 from results.records import Build
 
@@ -153,6 +153,14 @@ class TestPlan:
         selection = select_set(load_workloads(checkout), "fixed")
         jobs = build_plan(self.arms(checkout, 1), selection, None, repeats=3)
         assert [job.provider for job in jobs] == ["callgrind"] + ["smaps"] * 3 + ["hyperfine"] * 3
+
+    @pytest.mark.parametrize(
+        ("metric", "unit"),
+        [("rss_bytes", "byte"), ("handover_ns_p999", "ns"), ("wall_s", "s"), ("usable_worst_ratio", "ratio"),
+         ("faults_minor", "count"), ("s", "s"), ("lines_shared", "count")],
+    )  # fmt: skip
+    def test_a_metric_s_name_carries_its_unit(self, metric, unit):
+        assert unit_of(metric) == unit
 
     def test_metrics_choose_the_providers(self, checkout):
         workload = load_workloads(checkout)["fake"]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from harness.present.figures import COLUMNS, cell, ratio, show
+from harness.present.figures import COLUMNS, Guide, cell, ratio, show
 from harness.present.matrix import as_data, as_markdown, as_table, matrix
 from harness.present.outcome import exit_code, outcome_data, print_outcome
 from harness.present.progress import EstimatedTime, PlainProgress, TerminalProgress
@@ -56,6 +56,7 @@ class TestCells:
         [
             (None, "s", "–"), (512, "byte", "512 B"), (1536, "byte", "1.50 KiB"), (3 << 20, "byte", "3.00 MiB"),
             (0.0123, "s", "12.30 ms"), (2.5, "s", "2.500 s"), (20.54, "ns", "20.5 ns"),
+            (25000.0, "ns", "25.0 µs"), (4.2e7, "ns", "42.0 ms"), (1.1234, "ratio", "1.123"),
             (9999999, "count", "9,999,999"), (12345678, "count", "12.35 M"),
         ],
     )  # fmt: skip
@@ -97,8 +98,21 @@ class TestMatrix:
 
     def test_the_bare_name_is_the_manifest_s_first_variant(self):
         rows = [row(variant="medium", instructions=1.0), row(variant="default", instructions=1.0, position=1)]
-        assert [b.workload for b in matrix(rows, {"churn": "medium"})] == ["churn", "churn:default"]
+        assert [b.workload for b in matrix(rows, Guide({"churn": "medium"}))] == ["churn", "churn:default"]
         assert [b.workload for b in matrix(rows[:1])] == ["churn:medium"]
+
+    def test_a_workload_s_own_metrics_have_columns_and_time_only_where_it_is_about_time(self):
+        rows = [row(provider="smaps", region_s=2.0, peak_rss_bytes=3.0, handover_ns_p50=7.0)]
+        (block,) = matrix(rows, Guide({}, {"churn": ("rss_bytes", "handover_ns_p50")}))
+        assert [column.title for column in block.columns] == ["peak RSS", "handover_ns_p50"]
+        (silent,) = matrix(rows)
+        assert [column.title for column in silent.columns] == ["wall", "peak RSS"]
+
+    def test_of_a_series_the_last_checkpoint_is_shown(self):
+        samples = tuple(Sample("floor_bytes", "byte", value, checkpoint=i) for i, value in enumerate((9.0, 5.0, 6.0)))
+        rows = [Measurement(**{**row(provider="smaps").__dict__, "samples": samples})]
+        (block,) = matrix(rows, Guide({}, {"churn": ("floor_bytes",)}))
+        assert block.rows[0].cells["floor_bytes"].value == 6.0
 
     def test_geometric_means_over_the_workloads_both_have(self):
         means = {m["arm"]: m for m in geometric_means(matrix(self.rows()))}

@@ -14,7 +14,7 @@ from harness.collect.events import Checkpoint, Event
 from harness.collect.execution import StopRequest
 from harness.collect.validity import Outcome
 from harness.model.layout import Layout
-from harness.model.plan import Job
+from harness.model.plan import Job, unit_of
 from harness.model.workload import Workload
 from results.records import Attachment, Sample
 
@@ -69,18 +69,6 @@ class Provider(Protocol):
 
     def measure(self, job: Job, context: Context) -> Reading:
         """Run the job once; Void when the execution does not count."""
-
-
-def unit_of(metric: str) -> str:
-    """Return the unit that a metric's name carries: `rss_bytes`, `handover_ns_p999`, `wall_s`."""
-    parts = metric.split("_")
-    if "bytes" in parts:
-        return "byte"
-    if "ns" in parts:
-        return "ns"
-    if parts[-1] == "s" or "s" in parts[1:]:
-        return "s"
-    return "count"
 
 
 def own_samples(events: Iterable[Event], outcome: Outcome) -> list[Sample]:

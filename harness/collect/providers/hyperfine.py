@@ -16,9 +16,9 @@ from harness.collect.environment import tool_version
 from harness.collect.events import BrokenProtocol, parse_free_run
 from harness.collect.execution import Execution, execute
 from harness.collect.launch import Launch, prepare
-from harness.collect.providers.base import Context, Probe, Reading, unit_of
+from harness.collect.providers.base import Context, Probe, Reading
 from harness.collect.validity import Void, check, repeat_command
-from harness.model.plan import Job
+from harness.model.plan import Job, unit_of
 from harness.model.workload import Workload
 from results.records import Attachment, Sample
 
