@@ -13,6 +13,7 @@ from harness.analyze.explanation import explain_memory
 from harness.analyze.explanation_text import print_explanation
 from harness.build.arms import revision_arm, tree_arm
 from harness.cli.context import Context, command_line, console, json_option, pass_context, print_json
+from harness.cli.report import find_run
 from harness.collect.session import Session
 from harness.model.allocator import AllocatorConfig, select_allocators
 from harness.model.arm import REFERENCE, TREE, Arm
@@ -20,7 +21,7 @@ from harness.model.errors import CannotMeasure
 from harness.model.plan import build_plan
 from harness.model.workload import select_set, select_workloads
 from harness.present.progress import progress_for
-from results.records import Measurement, Run
+from results.records import Measurement
 
 EXPLAINED_KINDS = ("compare", "gate", "bisect")
 METRICS = {"callgrind": "instructions", "smaps": "rss_bytes"}
@@ -39,7 +40,9 @@ class Pair:
 
 @click.command()
 @click.argument("revisions", nargs=-1, metavar="[A B]")
-@click.option("--run", "run_id", metavar="ID", help="A stored run with two arms; default: the newest compare or gate.")
+@click.option(
+    "--run", "run_id", metavar="ID", help="A stored run with two arms, by the begin of its id; default: the newest."
+)
 @click.option(
     "--workload",
     "-w",
@@ -122,19 +125,13 @@ def _arm(context: Context, config: AllocatorConfig, revision: str) -> Arm:
 
 def _stored(context: Context, run_id: str | None) -> tuple[tuple[Arm, Arm], list[Measurement]]:
     store = context.store()
-    runs: list[Run] = store.runs(run_id=run_id, limit=1) if run_id else store.runs(kind=EXPLAINED_KINDS, limit=1)
-    if not runs:
-        raise CannotMeasure(
-            f"There is no stored run {run_id}: `./tidemark report` lists them."
-            if run_id
-            else "No comparison is stored yet: run `./tidemark compare A B` first."
-        )
-    measurements = [
-        m for m in store.measurements(run_id=runs[0].id, provider=PROVIDERS, status="ok") if m.arm != REFERENCE
-    ]
+    if run_id is None and not (newest := store.runs(kind=EXPLAINED_KINDS, limit=1)):
+        raise CannotMeasure("No comparison is stored yet: run `./tidemark compare A B` first.")
+    run = newest[0] if run_id is None else find_run(context, run_id)
+    measurements = [m for m in store.measurements(run_id=run.id, provider=PROVIDERS, status="ok") if m.arm != REFERENCE]
     builds = {m.arm: m.build for m in measurements}
     if len(builds) < 2:
-        raise CannotMeasure(f"Run {runs[0].id[:8]} ({runs[0].kind}) did not measure two arms: name another with --run.")
+        raise CannotMeasure(f"Run {run.id[:8]} ({run.kind}) did not measure two arms: name another with --run.")
     known = context.allocators()
     arms = []
     for role in list(builds)[:2]:

@@ -120,7 +120,7 @@ def test_bad_input_is_one_sentence_and_exit_2(tidemark: Tidemark, checkout: Plan
         (["explain"], "No comparison is stored yet"),
         (["explain", checkout.clean], "Give two revisions"),
         (["explain", checkout.clean, checkout.clean], "are the same commit"),
-        (["explain", "--run", "0123"], "There is no stored run 0123"),
+        (["explain", "--run", "0123"], "no run whose id begins with 0123"),
     ):
         answer = tidemark(*arguments)
         assert answer.code == 2, arguments
