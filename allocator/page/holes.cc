@@ -89,6 +89,8 @@ Wanted find_empty_os_pages(const Page* page, const FreeMap& map, unsigned os_shi
   for (size_t at = 0; at < bytes; at += os_bytes) {
     uint32_t os_page = static_cast<uint32_t>(at >> os_shift);
     bool empty = at < carved_bytes ? !hole_at(page, os_page) : (page->flags & kFlagTailClean) == 0;
+    // The next block to be carved begins in this OS page: it must not begin in a hole.
+    if (at < carved_bytes && carved_bytes < at + os_bytes && page->carved < page->capacity) empty = false;
     uint32_t block = static_cast<uint32_t>(at / page->block_bytes);
     for (; empty && block < page->carved && size_t{block} * page->block_bytes < at + os_bytes; ++block) {
       empty = map.test(block) || in_hole(page, block, os_shift);
