@@ -98,10 +98,13 @@ class Arena {
   bool is_valid();
 
   // fork: with this and g_purge_step_lock held no step is half done and the free spans are consistent. In the
-  // child nobody has been told of the dirty memory yet.
+  // child nobody has been told of the dirty memory yet, and whoever forced a purge is gone.
   void lock_for_fork() { lock_.lock(); }
   void unlock_after_fork(bool child) {
-    if (child) armed_ = false;
+    if (child) {
+      armed_ = false;
+      force_age_ = 0;
+    }
     child ? lock_.reset_after_fork() : lock_.unlock();
   }
 

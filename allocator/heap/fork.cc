@@ -108,6 +108,8 @@ void child() {
   });
   g_thread_lock.reset_after_fork();
   bool alone = dead == nullptr && !g_scavenger_present.load(std::memory_order_relaxed);
+  // First, so that what is freed here finds somebody to tell: the scavenger is gone, too.
+  if (g_fork_hooks.child != nullptr) g_fork_hooks.child();
   while (dead != nullptr) {
     Thread* thread = dead;
     dead = thread->next;
@@ -115,7 +117,6 @@ void child() {
     thread_forget_unlinked(thread);
   }
   if (!alone) release_orphans();
-  if (g_fork_hooks.child != nullptr) g_fork_hooks.child();
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ void process_watch_thread_end(Thread* thread);
 // first allocation could recurse, as the libc's registration may allocate with its lock held.
 void process_watch_fork();
 
-// Run at fork behind the handlers of this layer: in the child, and in both. Set once by the scavenger.
+// Run at fork: `prepare` before this layer takes a lock, `parent` when it has given all back, `child` when locks can
+// be had again and before pages of threads that are gone are given up. Set once by the scavenger.
 struct ForkHooks {
   void (*prepare)();
   void (*parent)();

@@ -30,11 +30,10 @@ bool worth_listing(const Page* page, uint32_t live) {
   return page->capacity - live >= max_of(page->capacity / 8u, 1u);
 }
 
-// A page with few live blocks is for the scavenger to punch holes in.
-void mark_sparse(Page* page) {
-  if ((page->flags & kFlagSparse) != 0) return;
-  page->flags |= kFlagSparse;
-  if (g_sparse_pages.fetch_add(1, std::memory_order_relaxed) == 0) announce_armed();
+// A page with few live blocks waits for the scavenger to punch holes in it. Counted behind its release: a punch sets
+// the count to zero before it looks, so it finds the page released, or the count tells of it afterwards.
+void count_sparse() {
+  if (g_sparse_pages.fetch_add(1, std::memory_order_seq_cst) == 0) announce_armed();
 }
 
 void list_page(Page* page, bool at_back) {
@@ -86,21 +85,19 @@ void page_release(Page* page) {
   page->owner.store(kNoOwner, std::memory_order_relaxed);
   uint32_t sparse = sparse_blocks(page->block_bytes, os::page_bytes(), page->capacity);
   uint64_t word = page->remote.load(std::memory_order_acquire);
+  bool is_sparse;
   for (;;) {
     // What others pushed stays in their list until somebody allocates from the page: folding it in would
     // mean walking it.
     uint32_t live = page->countdown - remote::count_of(word);
     if (live == 0) return page_retire(page);
-    if (live <= sparse && live < page->punched_live) mark_sparse(page);
-    if (worth_listing(page, live) && (page->flags & kFlagListed) == 0) {
-      list_page(page, (page->flags & kFlagSparse) != 0);
-    }
+    if (live <= sparse && live < page->punched_live) page->flags |= kFlagSparse;
+    is_sparse = (page->flags & kFlagSparse) != 0;
+    if (worth_listing(page, live) && (page->flags & kFlagListed) == 0) list_page(page, is_sparse);
     // Released last: from here on the page is anybody's.
-    if (remote::try_release(page, &word, release_threshold(page, live, sparse),
-                            (page->flags & kFlagSparse) != 0)) {
-      break;
-    }
+    if (remote::try_release(page, &word, release_threshold(page, live, sparse), is_sparse)) break;
   }
+  if (is_sparse) count_sparse();
   count(Counter::k_pages_released);
 }
 

@@ -22,7 +22,8 @@ Page* page_adopt(Heap* heap, size_t cls);
 // the place. A page that is not sparse may come, as a mark. Null at the end.
 Page* page_claim_sparse(Heap* heap, size_t cls, Page* anchor);
 
-// About the number of pages that wait for the scavenger to punch holes; it sets this to zero when it begins.
+// Not 0 when pages may wait for the scavenger to punch holes. It sets this to zero before it looks, and whoever
+// releases a sparse page adds to it afterwards, so none is forgotten.
 extern std::atomic<uint64_t> g_sparse_pages;
 
 // Takes a page that the caller claimed out of its heap's list.

@@ -14,7 +14,7 @@ void collect(bool force) {
   }
   if (force) {
     sweep_parked_threads(kSweepAllNow);
-    punch_sparse_pages();
+    punch_sparse_pages(Punch::kAll);
     for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) arena->purge_all();
   }
   run_deferred();

@@ -9,26 +9,43 @@
 
 namespace ebb {
 
+namespace {
+
+// Nobody will sweep for this thread: it gives up here and now what it keeps in reserve.
+EBB_COLD bool sweep_inline() {
+  collect(false);
+  return false;
+}
+
+// Park from inside the thread's own slow path (a signal handler that blocks): the heaps are in use.
+EBB_COLD bool stay(Thread* thread) {
+  tls_owner = thread->id();
+  tls_heap = thread->current;
+  return false;
+}
+
+}  // namespace
+
 bool park_begin() {
-  if (EBB_UNLIKELY(option(Option::k_scavenger) == 0)) {
-    collect(false);
-    return false;
-  }
+  if (EBB_UNLIKELY(option(Option::k_scavenger) == 0)) return sweep_inline();
   Thread* thread = thread_self_if_any();
-  if (thread == nullptr) return true;  // nothing to hand over
+  if (thread == nullptr || tls_owner == kNobodyHere) return true;  // nothing to hand over, or begun twice
+  // Work is left from a sweep that this thread interrupted, or made by its slow path since.
+  bool has_work = thread->touched || thread->sweep_class != 0;
+  if (EBB_UNLIKELY(has_work) && EBB_UNLIKELY(!scavenger_ensure())) return sweep_inline();
   // From here on the thread's own fast paths leave its pages alone, whoever calls them.
   tls_heap = &g_empty_heap;
   tls_owner = kNobodyHere;
   compiler_barrier();
-  bool touched = thread->touched;
   uint32_t state = kRunning;
-  while (!thread->gate.compare_exchange_weak(state, kParked, std::memory_order_release, std::memory_order_relaxed)) {
-    if (state == kParked || state == kSweeping) return true;  // begun twice
+  while (!thread->gate.compare_exchange_weak(state, kParked, std::memory_order_seq_cst, std::memory_order_relaxed)) {
+    if (state == kParked || state == kSweeping) return true;  // a signal handler has parked
+    if (state == kBusy) return stay(thread);
     state = kRunning;  // frozen by a fork for a moment
     cpu_relax();
   }
   EBB_TEST_POINT("park.begun");
-  if (EBB_UNLIKELY(touched)) scavenger_notice_park();
+  if (EBB_UNLIKELY(has_work)) scavenger_notice_park();
   return true;
 }
 

@@ -22,7 +22,7 @@ constinit std::atomic<int> g_run_state{kIdle};
 constinit std::atomic<uint32_t> g_armings{0};  // futex word: counts the calls of on_armed
 constinit std::atomic<bool> g_sleeping{false};  // without a deadline
 constinit uint32_t g_tick_word = 0;            // never changes: what timed sleeps wait for
-constinit uint64_t g_holes_due_ns = 0;         // when sparse pages are punched; 0: none seen
+constinit std::atomic<uint64_t> g_holes_due_ns{0};  // when sparse pages are punched; 0: none seen
 constinit std::atomic<uint64_t> g_inline_due_ns{0};
 constinit int g_process_id = 0;
 
@@ -77,17 +77,14 @@ void purge_inline() {
   uint64_t due = g_inline_due_ns.load(std::memory_order_relaxed);
   if (now < due || !g_inline_due_ns.compare_exchange_strong(due, now + tick_ns(), std::memory_order_relaxed)) return;
   begin_generation();
-  if (!scavenger_pass(now)) g_deferred.store(false, std::memory_order_relaxed);
+  // Disarmed before it is read, as in arena/purge.cc: what is armed behind the pass must not be forgotten.
+  g_deferred.store(false, std::memory_order_seq_cst);
+  if (scavenger_pass(now)) g_deferred.store(true, std::memory_order_relaxed);
 }
 
-// At the end of a slow path, where nothing is held.
-void on_deferred() {
-  int state = g_run_state.load(std::memory_order_acquire);
-  if (state == kInline) return purge_inline();
-  g_deferred.store(false, std::memory_order_relaxed);
-  if (state != kIdle || option(Option::k_scavenger) == kOff) return;
-  // In a vfork child this memory is the parent's: no thread of a process that is about to exec.
-  if (os::process_id() != g_process_id) return;
+// Starts the thread unless somebody has. Allocates.
+void start() {
+  int state = kIdle;
   if (!g_run_state.compare_exchange_strong(state, kStarting, std::memory_order_acq_rel)) return;
   if (!os::start_thread(run)) {
     g_run_state.store(kInline, std::memory_order_release);
@@ -95,14 +92,37 @@ void on_deferred() {
   }
 }
 
-// A fork child has no scavenger; the next arming starts one.
+// At the end of a slow path, where nothing is held.
+void on_deferred() {
+  int state = g_run_state.load(std::memory_order_acquire);
+  // In a vfork child this memory is the parent's: no thread of a process that is about to exec, and the parent has
+  // still to be told.
+  if (os::process_id() != g_process_id) return;
+  if (state == kInline) return purge_inline();
+  g_deferred.store(false, std::memory_order_relaxed);
+  if (option(Option::k_scavenger) == kOff) return;
+  start();
+  // Another thread may have failed to start it meanwhile; then its word was taken back above.
+  if (g_run_state.load(std::memory_order_acquire) == kInline) g_deferred.store(true, std::memory_order_relaxed);
+}
+
+// A fork child has no scavenger; the next slow path starts one if there is something to purge, be it only what was
+// free at the fork: while the child keeps that, its parent cannot give it back either.
 void after_fork_in_child() {
   g_process_id = os::process_id();
   g_run_state.store(kIdle, std::memory_order_relaxed);
   g_sleeping.store(false, std::memory_order_relaxed);
   g_scavenger_present.store(false, std::memory_order_relaxed);
-  g_deferred.store(false, std::memory_order_relaxed);
-  g_arm_threshold_slices.store(first_threshold(), std::memory_order_relaxed);
+  sweep_after_fork_in_child();
+  g_holes_due_ns.store(0, std::memory_order_relaxed);
+  g_inline_due_ns.store(0, std::memory_order_relaxed);
+  uint32_t threshold = first_threshold();
+  g_arm_threshold_slices.store(threshold, std::memory_order_relaxed);
+  bool dirty = g_sparse_pages.load(std::memory_order_relaxed) != 0;
+  for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) {
+    dirty |= arena->usage().dirty_bytes >> kSliceShift >= threshold;
+  }
+  g_deferred.store(dirty, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -112,25 +132,31 @@ namespace {
 // Sparse pages wait hole_interval_ms for more of their blocks to come back, so that a page is punched once.
 bool holes_are_due(uint64_t now_ns) {
   if (g_sparse_pages.load(std::memory_order_relaxed) == 0) return false;
-  if (g_holes_due_ns == 0) {
-    g_holes_due_ns = now_ns + (is_eager() ? 0 : static_cast<uint64_t>(option(Option::k_hole_interval_ms)) * 1000000u);
+  uint64_t due = g_holes_due_ns.load(std::memory_order_relaxed);
+  if (due == 0) {
+    due = now_ns + (is_eager() ? 0 : static_cast<uint64_t>(option(Option::k_hole_interval_ms)) * 1000000u);
+    g_holes_due_ns.store(due, std::memory_order_relaxed);
   }
-  return now_ns >= g_holes_due_ns;
+  return now_ns >= due;
 }
 
 }  // namespace
 
-void scavenger_notice_park() {
-  if (g_run_state.load(std::memory_order_relaxed) != kRunningThread || g_sleeping.load(std::memory_order_relaxed)) {
-    on_armed();
-  }
+bool scavenger_ensure() {
+  if (EBB_UNLIKELY(g_run_state.load(std::memory_order_relaxed) == kIdle) && os::process_id() == g_process_id) start();
+  int state = g_run_state.load(std::memory_order_relaxed);
+  return state == kStarting || state == kRunningThread;
 }
+
+// Counted even while the scavenger is awake: it may have looked at this thread already and be about to sleep.
+void scavenger_notice_park() { on_armed(); }
 
 bool scavenger_pass(uint64_t now_ns) {
   bool later = sweep_parked_threads(now_ns);
   if (holes_are_due(now_ns)) {
-    punch_sparse_pages();
-    g_holes_due_ns = 0;
+    // Forgotten first: pages that become sparse behind this wait an interval of their own.
+    g_holes_due_ns.store(0, std::memory_order_relaxed);
+    punch_sparse_pages(Punch::kNew);
   }
   bool dirty = later || g_sparse_pages.load(std::memory_order_relaxed) != 0;
   for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) dirty |= arena->purge_due();

@@ -14,6 +14,9 @@ void scavenger_connect();
 // Takes over a change of its options.
 void scavenger_reconfigure();
 
+// Whether somebody will sweep what a thread hands over; starts the thread if there is none yet. May allocate.
+bool scavenger_ensure();
+
 // A thread that has work for a sweep has parked: wakes the scavenger if it sleeps without a deadline.
 void scavenger_notice_park();
 

@@ -16,18 +16,22 @@ enum class Sweep { kNothing, kStep, kLater };
 
 bool is_due(const Thread* thread, uint64_t now_ns) {
   if (now_ns == kSweepAllNow) return true;
+  if (thread->sweep_class != 0) return true;  // a sweep that the owner interrupted goes on
   uint64_t interval = static_cast<uint64_t>(option(Option::k_hole_interval_ms)) * 1000000u;
   return thread->swept_ns == 0 || now_ns - thread->swept_ns >= interval;
 }
+
+bool has_work(const Thread* thread) { return thread->touched || thread->sweep_class != 0; }
 
 // One class of one parked thread. The gate is held in kSweeping for that long; the registry's lock keeps the
 // thread from ending meanwhile.
 void sweep_class_locked(Thread* thread, uint64_t now_ns) {
   EBB_TEST_POINT("sweep.step");
+  // Before the first class, not behind the last: the owner may come back in between and use a class that was swept.
+  if (thread->sweep_class == 0) thread->touched = false;
   thread_release_class(thread, thread->sweep_class);
   if (++thread->sweep_class == kClassCount) {
     thread->sweep_class = 0;
-    thread->touched = false;
     if (now_ns != kSweepAllNow) thread->swept_ns = now_ns;
     count(Counter::k_sweeps);
   }
@@ -42,11 +46,11 @@ Sweep sweep_step(uint64_t now_ns) {
     if (!thread->gate.compare_exchange_strong(state, kSweeping, std::memory_order_acquire, std::memory_order_relaxed)) {
       continue;
     }
-    bool due = thread->touched && is_due(thread, now_ns);
+    bool due = has_work(thread) && is_due(thread, now_ns);
     if (due) {
       sweep_class_locked(thread, now_ns);
       result = Sweep::kStep;
-    } else if (thread->touched) {
+    } else if (has_work(thread)) {
       result = Sweep::kLater;
     }
     thread->gate.store(kParked, std::memory_order_release);
@@ -58,28 +62,33 @@ Sweep sweep_step(uint64_t now_ns) {
   return result;
 }
 
-// Punches one claimed page and makes it anybody's again.
+// Punchers at work. A fork child that inherits one has to look at all lists again.
+constinit std::atomic<int> g_punchers{0};
+
 size_t punch(Page* page) {
-  size_t returned = 0;
+  EBB_TEST_POINT("holes.claimed");
+  page_fold_remote(page);
+  page->flags &= static_cast<uint8_t>(~kFlagSparse);
+  page->punched_live = static_cast<uint16_t>(page->countdown);
+  return page->countdown != 0 ? page_punch_holes(page) : 0;
+}
+
+// One step: claims the page behind `anchor` and punches it. Both under the lock, so that whoever takes the lock
+// afterwards knows that no page is being punched. Returns the page, still claimed; null at the end of the list.
+Page* punch_next(Heap* heap, size_t cls, Page* anchor, size_t* returned) {
   LockGuard guard(g_sweep_step_lock);
-  if ((page->flags & kFlagSparse) != 0) {
-    EBB_TEST_POINT("holes.claimed");
-    page_fold_remote(page);
-    page->flags &= static_cast<uint8_t>(~kFlagSparse);
-    page->punched_live = static_cast<uint16_t>(page->countdown);
-    if (page->countdown != 0) returned = page_punch_holes(page);
-  }
-  return returned;
+  Page* page = page_claim_sparse(heap, cls, anchor);
+  if (page != nullptr && (page->flags & kFlagSparse) != 0) *returned += punch(page);
+  return page;
 }
 
 size_t punch_list(Heap* heap, size_t cls) {
   size_t returned = 0;
   Page* anchor = nullptr;
   for (;;) {
-    Page* page = page_claim_sparse(heap, cls, anchor);
+    Page* page = punch_next(heap, cls, anchor, &returned);
     if (anchor != nullptr) page_release(anchor);
     if (page == nullptr) return returned;
-    returned += punch(page);
     anchor = page;
   }
 }
@@ -93,11 +102,20 @@ bool sweep_parked_threads(uint64_t now_ns) {
   return result == Sweep::kLater;
 }
 
-size_t punch_sparse_pages() {
-  if (g_sparse_pages.exchange(0, std::memory_order_relaxed) == 0) return 0;
+size_t punch_sparse_pages(Punch which) {
+  g_punchers.fetch_add(1, std::memory_order_relaxed);
+  // Zero before the lists are read: see g_sparse_pages.
+  bool any = g_sparse_pages.exchange(0, std::memory_order_seq_cst) != 0;
   size_t returned = 0;
-  for (size_t cls = 0; cls < kClassCount; ++cls) returned += punch_list(&g_main_heap, cls);
+  if (any || which == Punch::kAll) {
+    for (size_t cls = 0; cls < kClassCount; ++cls) returned += punch_list(&g_main_heap, cls);
+  }
+  g_punchers.fetch_sub(1, std::memory_order_relaxed);
   return returned;
+}
+
+void sweep_after_fork_in_child() {
+  if (g_punchers.exchange(0, std::memory_order_relaxed) != 0) g_sparse_pages.fetch_add(1, std::memory_order_relaxed);
 }
 
 }  // namespace ebb

@@ -13,7 +13,12 @@ namespace ebb {
 bool sweep_parked_threads(uint64_t now_ns);
 constexpr uint64_t kSweepAllNow = UINT64_MAX;
 
-// Punches holes in all sparse pages. Returns the bytes given back.
-size_t punch_sparse_pages();
+// Punches holes in sparse pages: in those that were released since somebody last began to, or in all that wait, also
+// when somebody is at them just now (it waits for the page at hand and does the rest). Returns the bytes given back.
+enum class Punch { kNew, kAll };
+size_t punch_sparse_pages(Punch which);
+
+// A puncher may have been at work in the parent; the child begins again.
+void sweep_after_fork_in_child();
 
 }  // namespace ebb
