@@ -52,7 +52,7 @@ EBB_NOINLINE void* allocate_large(size_t size, size_t alignment, bool* zero) {
 
 // The usual way to more blocks, and the only one that needs no gate: in a fork's snapshot of any moment of it
 // each block is on one list at most, and countdowns are computed anew there.
-void* allocate_empty(ThreadHeap* heap, size_t cls) {
+void* allocate_empty(size_t cls, ThreadHeap* heap) {
   Page* page = heap->active[cls];  // the shared empty heap has none
   if (EBB_LIKELY(page != nullptr)) {
     Block* block = page->free;
@@ -72,7 +72,7 @@ void* allocate_slow(size_t size) {
     ThreadHeap* heap = const_cast<ThreadHeap*>(tls_heap);
     size_t cls = class_of(size);
     Block* block = heap->free[cls];
-    if (EBB_UNLIKELY(block == nullptr)) return allocate_empty(heap, cls);
+    if (EBB_UNLIKELY(block == nullptr)) return allocate_empty(cls, heap);
     heap->free[cls] = block->next;
     return block;
   }
@@ -112,7 +112,7 @@ void* allocate_aligned(size_t alignment, size_t size) {
   if (EBB_LIKELY(cls != kClassCount)) {
     ThreadHeap* heap = const_cast<ThreadHeap*>(tls_heap);
     Block* block = heap->free[cls];
-    if (EBB_UNLIKELY(block == nullptr)) return allocate_empty(heap, cls);
+    if (EBB_UNLIKELY(block == nullptr)) return allocate_empty(cls, heap);
     heap->free[cls] = block->next;
     return block;
   }

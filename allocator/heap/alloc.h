@@ -27,7 +27,8 @@ namespace ebb {
 // ---- slow paths (heap/alloc.cc, heap/release.cc, heap/large.cc) ----
 
 EBB_HIDDEN EBB_NOINLINE void* allocate_slow(size_t size);
-EBB_HIDDEN EBB_NOINLINE void* allocate_empty(ThreadHeap* heap, size_t cls);
+// In this order: with the heap first, malloc would need a move to keep the block apart from it.
+EBB_HIDDEN EBB_NOINLINE void* allocate_empty(size_t cls, ThreadHeap* heap);
 EBB_HIDDEN EBB_NOINLINE void* allocate_zeroed_slow(size_t size);
 EBB_HIDDEN EBB_NOINLINE void release_outside(void* p);
 EBB_HIDDEN EBB_NOINLINE void release_foreign(void* p, Page* page);
@@ -41,7 +42,7 @@ EBB_INLINE void* allocate(size_t size) {
   ThreadHeap* heap = const_cast<ThreadHeap*>(tls_heap);
   size_t cls = heap->classes.entry[(size + kBlockAlign - 1) / kBlockAlign];
   Block* block = heap->free[cls];
-  if (EBB_UNLIKELY(block == nullptr)) return allocate_empty(heap, cls);
+  if (EBB_UNLIKELY(block == nullptr)) return allocate_empty(cls, heap);
   heap->free[cls] = block->next;
   return block;
 }
