@@ -100,7 +100,7 @@ EBB_API bool ebb_option_set(const char* name, int64_t value);
 
 typedef struct ebb_stats {
   size_t live_bytes;      /* in blocks that the program holds, rounded up to their usable size */
-  size_t live_blocks;
+  size_t live_blocks;     /* blocks that the program holds */
   size_t resident_bytes;  /* of Ebb's memory that is with the process, estimated from its own books */
   size_t dirty_bytes;     /* free and not yet returned to the operating system; part of resident_bytes */
   size_t committed_bytes; /* address space made accessible */
