@@ -28,6 +28,8 @@ from harness.collect.launch import Launch
 from harness.model.errors import Interrupted
 
 STOP_POLL_S = 0.2
+LAUNCHER_END_S = 10.0
+"""How long the launcher may take to kill and reap what it started."""
 _LOWEST_PASSED_FD = 100
 """Passed descriptors have three digits, so that their names in the environment have one length."""
 
@@ -78,9 +80,10 @@ class StopRequest:
         """Ask every running and future execution to end."""
         self._event.set()
 
-    def is_set(self) -> bool:
-        """Say whether the stop was asked for."""
-        return self._event.is_set()
+    def check(self) -> None:
+        """Raise Interrupted if the stop was asked for."""
+        if self._event.is_set():
+            raise Interrupted("The run was stopped: what was measured before is stored.")
 
 
 def execute(
@@ -163,8 +166,7 @@ class _Server:
             if self.events_fd >= 0:
                 selector.register(self.events_fd, selectors.EVENT_READ)
             while True:
-                if self.stop.is_set():
-                    raise Interrupted("The run was stopped: what was measured before is stored.")
+                self.stop.check()
                 left = deadline - time.monotonic()
                 if left <= 0:
                     self.execution.timed_out = True
@@ -231,10 +233,9 @@ class _Server:
     def close(self) -> None:
         """End what still runs and close the pipes. Safe to call in any state."""
         if self.process is not None:
-            if self.process.poll() is None:
-                if not self.report or self.execution.timed_out:
-                    _kill_group(self.process.pid)
-                self.process.wait()
+            if not self.report:
+                _end(self.process)
+            self.process.wait()
             _kill_group(self.process.pid)
         for descriptor in (self.events_fd, self.go_fd, self.report_fd):
             if descriptor >= 0:
@@ -265,6 +266,15 @@ def pipe_with_long_names() -> tuple[int, int]:
     for fd in pair:
         os.close(fd)
     return high[0], high[1]
+
+
+def _end(launcher: subprocess.Popen[bytes]) -> None:
+    """Have the launcher end and reap all it started; if it cannot, end its process group."""
+    launcher.terminate()
+    try:
+        launcher.wait(LAUNCHER_END_S)
+    except subprocess.TimeoutExpired:
+        _kill_group(launcher.pid)
 
 
 def _kill_group(leader: int) -> None:

@@ -6,7 +6,8 @@
 // has ended: it exists because ru_maxrss is inherited through exec, so that a child of a large Python would read
 // Python's size; a child of this small static program reads its own.
 //
-// Invariant: descendants that outlive the program are reaped and killed here, so none outlives a measurement.
+// Invariant: descendants that outlive the program are killed and reaped here, so none outlives a measurement. SIGTERM
+// ends the program and then everything else the same way: when the launcher is gone, all it started is gone.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sched.h>
@@ -24,6 +25,14 @@
 enum { kMaxEnvironment = 256, kExitUsage = 125, kExitCannotExec = 127 };
 
 static char *environment[kMaxEnvironment + 1];
+static volatile sig_atomic_t stop_requested;
+static volatile pid_t supervised;
+
+static void stop(int signal_number) {
+  (void)signal_number;
+  stop_requested = 1;
+  if (supervised > 0) kill(supervised, SIGKILL);
+}
 
 static void die(const char *what, const char *subject) {
   fprintf(stderr, "launcher: %s %s: %s\n", what, subject, strerror(errno));
@@ -95,14 +104,20 @@ static void report(int fd, int status, double wall_s, const struct rusage *use, 
 
 static int supervise(char **arguments, int report_fd) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
+  struct sigaction on_stop = {.sa_handler = stop};
+  sigaction(SIGTERM, &on_stop, NULL);
+  prctl(PR_SET_PDEATHSIG, SIGTERM);  // a harness that is killed leaves nothing running either
   struct timespec begin;
   clock_gettime(CLOCK_MONOTONIC, &begin);
   pid_t child = fork();
   if (child < 0) die("cannot fork for", arguments[0]);
   if (child == 0) {
+    signal(SIGTERM, SIG_DFL);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     run_program(arguments, report_fd);
   }
+  supervised = child;
+  if (stop_requested) kill(child, SIGKILL);  // it came before there was anyone to end
   // The program's descriptors are its own business: holding copies here would hide its end of file.
   for (int fd = 3; fd < 1024; fd++) {
     if (fd != report_fd) close(fd);

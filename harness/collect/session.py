@@ -15,11 +15,13 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import signal
 import threading
 import time
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Iterator, Protocol, Sequence
 
 from harness.build.arms import tree_revision
@@ -107,6 +109,28 @@ class UnchangedFiles:
             )
 
 
+@contextmanager
+def interrupt_sets(stop: StopRequest) -> Iterator[None]:
+    """Let Ctrl-C set `stop` instead of raising wherever the main thread happens to be.
+
+    An exception between the start of a process and the note of its id would leave that process running. A second
+    Ctrl-C raises as usual. Outside the main thread nothing is changed.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def on_interrupt(number: int, frame: FrameType | None) -> None:
+        stop.set()
+        signal.signal(signal.SIGINT, before)
+
+    before = signal.signal(signal.SIGINT, on_interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 class Session:
     """One run in the store. Use it in a `with`; leave it by an exception and the run is `failed` or `interrupted`."""
 
@@ -161,11 +185,12 @@ class Session:
         self.progress.begin(todo)
         began = time.monotonic()
         try:
-            for job, measurement in self._run_all(todo):
-                self.store.record(measurement)
-                done[job.position] = measurement
-                self.progress.ended(job, measurement)
-        except KeyboardInterrupt as interrupt:
+            with interrupt_sets(self.stop):
+                for job, measurement in self._run_all(todo):
+                    self.store.record(measurement)
+                    done[job.position] = measurement
+                    self.progress.ended(job, measurement)
+        except (KeyboardInterrupt, Interrupted) as interrupt:
             self.stop.set()
             raise Interrupted(
                 f"Stopped: the {len(done)} of {len(plan)} measurements made so far are stored"
@@ -188,6 +213,7 @@ class Session:
         together = [job for job in jobs if not self._must_run_alone(job)]
         for job in alone:
             self.progress.started(job)
+            self.stop.check()
             yield job, self._measure(job, None)
         yield from self._run_together(together)
 
@@ -200,6 +226,7 @@ class Session:
         try:
             while waiting or pending:
                 while waiting and free:
+                    self.stop.check()
                     job, cpu = waiting.pop(0), free.pop()
                     self.progress.started(job)
                     pending[pool.submit(self._measure, job, cpu)] = (job, cpu)

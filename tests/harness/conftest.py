@@ -16,6 +16,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,6 +33,10 @@ from harness.model.layout import Layout  # noqa: E402
 from harness.model.plan import Job  # noqa: E402
 from harness.model.workload import load_workloads  # noqa: E402
 from results.records import Build  # noqa: E402
+
+# A deadline is an assertion on absolute time, which a busy machine fails.
+hypothesis.settings.register_profile("without_deadline", deadline=None)
+hypothesis.settings.load_profile("without_deadline")
 
 MANIFEST = """
 name = "fake"

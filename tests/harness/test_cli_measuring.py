@@ -13,6 +13,9 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, run_git
 
+from harness.collect.memory import descendants
+from harness.model.allocator import load_allocators
+
 MANIFEST_HANG = ('quick = []', 'quick = ["--misbehave", "hang"]')
 
 
@@ -45,6 +48,24 @@ class TestRun:
         done = cli("run", "-w", "fake", "-a", f"own@{commit[:8]}", "-p", "callgrind", "--json")
         (arm,) = json.loads(done.stdout)["matrix"][0]["arms"]
         assert done.returncode == 0 and arm["arm"] == f"own ({commit[:8]})"
+
+    def test_one_section_makes_somebody_else_s_allocator_measurable(self, cli, tmp_path):
+        """A shared object from a package and a git repository stand beside the others like the repository's own."""
+        shipped = load_allocators(ROOT / "harness" / "allocators.toml")
+        there = [c for c in shipped.values() if c.kind == "preload" and c.object_path() and not c.excluded]
+        other = tmp_path / "other"
+        shutil.copytree(cli.layout.root, other, ignore=shutil.ignore_patterns("build"))
+        build = ["cc", "-O1", "-shared", "-fPIC", "-o", "{build}/libown.so", "{source}/own.c"]
+        sections = [f"[allocator.{c.name}]\nkind = 'preload'\npaths = ['{c.object_path()}']" for c in there]
+        sections += [f"[allocator.other]\nkind = 'git'\nrepository = '{other}'\nrevision = 'main'\n"
+                     f"artefact = 'libown.so'\nbuild = [{json.dumps(build)}]"]  # fmt: skip
+        (tmp_path / "allocators.toml").write_text("\n".join(sections))
+        done = cli("run", "-w", "fake", "-p", "smaps", "-p", "callgrind", "--json",
+                   TIDEMARK_ALLOCATORS=str(tmp_path / "allocators.toml"))  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        arms = {arm["arm"]: arm["figures"] for arm in json.loads(done.stdout)["matrix"][0]["arms"]}
+        assert set(arms) == {c.name for c in there} | {"other"}
+        assert all(figures["instructions"] > 0 for figures in arms.values())
 
     @pytest.mark.parametrize(
         ("words", "clause"),
@@ -112,8 +133,6 @@ class TestRun:
 
 def wait_for_child(parent: int, word: str) -> int:
     """Return the pid of the descendant that was started with `word`; bounded by the test's own timeout."""
-    from harness.collect.memory import descendants
-
     while True:
         assert Path(f"/proc/{parent}").exists(), "the command ended before its workload hung"
         for pid in descendants(parent)[1:]:

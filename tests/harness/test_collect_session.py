@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import errno
+import os
+import select
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from harness.build.arms import reference_arm, tree_arm
+from harness.build.launcher import launcher_path
 from harness.collect.providers import provider_named
 from harness.collect.session import Session
 from harness.model.allocator import load_allocators
@@ -209,3 +215,22 @@ def test_scratch_is_cleaned(checkout, store, arms):
     with Session(checkout, store, "run", "test") as session:
         session.execute(plan_for(checkout, arms[:1], ("callgrind", "smaps", "hyperfine")))
     assert not list(checkout.scratch.glob("*"))
+
+
+def test_nothing_outlives_a_harness_that_is_killed(checkout, store, arms, tmp_path):
+    """SIGKILL leaves no time to tidy up: the launcher sees its parent's death and ends all it started."""
+    program = (
+        "import sys; from pathlib import Path\n"
+        "from harness.collect.execution import *; from harness.collect.launch import *\n"
+        "launch = Launch(Path(sys.argv[1]), (sys.argv[2], '--misbehave', 'hang'), Path('/'), {}, 60.0)\n"
+        "execute(launch, Path(sys.argv[3]), StopRequest(), on_start=lambda start: print(start.pid, flush=True))\n"
+    )
+    command = [sys.executable, "-c", program, str(launcher_path(checkout)), str(checkout.workload_binaries / "fake"),
+               str(tmp_path / "scratch")]  # fmt: skip
+    harness = subprocess.Popen(command, cwd=Path(__file__).resolve().parents[2], stdout=subprocess.PIPE, text=True)
+    hanging = os.pidfd_open(int(harness.stdout.readline()))
+    harness.kill()
+    harness.wait()
+    assert select.select([hanging], [], [], 60)[0], "the workload still runs"
+    os.close(hanging)
+    harness.stdout.close()
