@@ -14,6 +14,7 @@
 #include "common/clock.h"
 #include "common/random.h"
 #include "common/session.h"
+#include "common/settle.h"
 #include "common/table.h"
 #include "common/threads.h"
 
@@ -83,7 +84,7 @@ class Buffers {
       session_.checkpoint(round, "freed", 0);
       return;
     }
-    wait_until_ns(freed_ns_ + options_.settle_ms * kNanosecondsPerMillisecond);
+    settle(options_.settle_ms);
     session_.checkpoint(round, "round", 0);
     if (round + 1 != options_.rounds) spin_.fetch_add(1, std::memory_order_release);
   }
@@ -115,12 +116,13 @@ class Buffers {
   }
 
   void churn(std::size_t index, std::uint64_t round) {
-    Random random(options_.seed, round * options_.workers + index);
-    for (Block& block : mine(index)) acquire(index, block, random);
+    // The same sizes in each round, so that rounds need the same; the tags differ.
+    Random random(options_.seed, index);
+    for (Block& block : mine(index)) acquire(index, block, random, round);
     for (std::uint64_t step = 0; step < options_.replacements; ++step) {
       Block& block = mine(index)[random.below(options_.buffers)];
       release(index, block);
-      acquire(index, block, random);
+      acquire(index, block, random, round);
     }
   }
 
@@ -135,9 +137,9 @@ class Buffers {
     }
   }
 
-  void acquire(std::size_t index, Block& block, Random& random) {
+  void acquire(std::size_t index, Block& block, Random& random, std::uint64_t round) {
     block.size = random.between(options_.size_min_kib * kKiB, options_.size_max_kib * kKiB);
-    block.tag = random.next();
+    block.tag = mix(random.next() ^ round);
     block.address = must_malloc(block.size);
     touch(block.address, block.size, block.tag);
     workers_[index].live_bytes += block.size;
@@ -174,7 +176,8 @@ int main(int argc, char** argv) {
       integer("--size-max-kib", options.size_max_kib, 1, 1 << 20, "largest buffer in KiB"),
       integer("--replacements", options.replacements, 0, 1'000'000, "buffers replaced by each worker in a round"),
       integer("--rounds", options.rounds, 1, 10'000, "rounds; with one, the idle time is watched instead"),
-      integer("--settle-ms", options.settle_ms, 0, 60'000, "milliseconds from a round's last free to its checkpoint"),
+      integer("--settle-ms", options.settle_ms, 0, 60'000,
+              "least milliseconds of rest before a round's point; 0 for none"),
       integer("--spread-ms", options.spread_ms, 0, 60'000, "milliseconds over which a worker's frees are spread"),
       integer("--idle-ms", options.idle_ms, 0, 60'000, "milliseconds that one round's end is watched"),
       integer("--seed", options.seed, 0, UINT32_MAX, "seed of the random numbers"),

@@ -9,9 +9,9 @@
 #include "common/arguments.h"
 #include "common/blocks.h"
 #include "common/checksum.h"
-#include "common/clock.h"
 #include "common/random.h"
 #include "common/session.h"
+#include "common/settle.h"
 #include "common/table.h"
 #include "common/threads.h"
 
@@ -50,7 +50,7 @@ class Handoff {
       round_ = round;
       begin_.meet();
       end_.meet();
-      wait_until_ns(now_ns() + options_.settle_ms * kNanosecondsPerMillisecond);
+      settle(options_.settle_ms);
       session_.checkpoint(round, "round", 0, {{"peak_bytes", static_cast<double>(peak_bytes_)}});
     }
     session_.end_region();
@@ -112,7 +112,8 @@ int main(int argc, char** argv) {
       integer("--rounds", options.rounds, 1, 100'000, "batches"),
       integer("--large-mib", options.large_mib, 1, 1 << 20, "MiB of a batch's large block"),
       integer("--nodes-mib", options.nodes_mib, 1, 1 << 20, "MiB of a batch's small blocks"),
-      integer("--settle-ms", options.settle_ms, 0, 60'000, "milliseconds from a batch's end to its checkpoint"),
+      integer("--settle-ms", options.settle_ms, 0, 60'000,
+              "least milliseconds of rest before a batch's point; 0 for none"),
       integer("--seed", options.seed, 0, UINT32_MAX, "seed of the random numbers"),
   };
   parse_arguments(TIDEMARK_WORKLOAD, "Hands batches to one worker after the other.", table, argc, argv);

@@ -14,6 +14,7 @@
 #include "common/random.h"
 #include "common/resident.h"
 #include "common/session.h"
+#include "common/settle.h"
 #include "common/table.h"
 
 namespace {
@@ -49,8 +50,10 @@ class Idle {
 
   Checksum run() {
     for (std::uint64_t round = 0; round < options_.rounds; ++round) {
+      // The same sizes and the same survivors in each round, so that rounds need the same; the tags differ.
+      random_ = Random(options_.seed);
       session_.begin_region();
-      fill_all();
+      fill_all(round);
       session_.checkpoint(round, "filled", live_bytes_);
       free_most();
       session_.end_region();
@@ -60,7 +63,7 @@ class Idle {
         session_.checkpoint(round, "freed", live_bytes_, {{"floor_bytes", floor}});
         watch(freed_ns, floor);
       } else {
-        rest_until(freed_ns + options_.settle_ms * kNanosecondsPerMillisecond);
+        rest();
         session_.checkpoint(round, "round", live_bytes_, {{"floor_bytes", floor}});
       }
       free_kept();
@@ -71,10 +74,11 @@ class Idle {
   std::uint64_t operations() const { return operations_; }
 
  private:
-  void fill_all() {
+  void fill_all(std::uint64_t round) {
     for (Block& block : blocks_) {
-      const std::uint64_t tag = random_.next();
-      block = make_filled(options_.size_min + Random::scale(tag, options_.size_max - options_.size_min + 1), tag);
+      const std::uint64_t draw = random_.next();
+      const std::size_t size = options_.size_min + Random::scale(draw, options_.size_max - options_.size_min + 1);
+      block = make_filled(size, mix(draw ^ round));
       live_bytes_ += block.size;
     }
     operations_ += blocks_.size();
@@ -101,6 +105,12 @@ class Idle {
       rest_until(freed_ns + step_ms * kNanosecondsPerMillisecond);
       session_.checkpoint(0, "idle", live_bytes_, {{"floor_bytes", floor}});
     }
+  }
+
+  void rest() {
+    if (options_.park != 0) session_.adapter().park_begin();
+    settle(options_.settle_ms);
+    if (options_.park != 0) session_.adapter().park_end();
   }
 
   void rest_until(std::uint64_t deadline_ns) {
@@ -141,7 +151,8 @@ int main(int argc, char** argv) {
       integer("--keep-every", options.keep_every, 0, 1'000'000, "keep one block in so many instead; 0 for not"),
       integer("--idle-ms", options.idle_ms, 0, 5000, "milliseconds to watch"),
       integer("--rounds", options.rounds, 1, 10'000, "rounds; with more than one, each gives one point"),
-      integer("--settle-ms", options.settle_ms, 0, 60'000, "milliseconds from a round's last free to its point"),
+      integer("--settle-ms", options.settle_ms, 0, 60'000,
+              "least milliseconds of rest before a round's point; 0 for none"),
       choice("--park", options.park, kNoYes, "whether the idle thread parks its heaps"),
       integer("--seed", options.seed, 0, UINT32_MAX, "seed of the random numbers"),
   };

@@ -10,9 +10,9 @@
 #include "common/arguments.h"
 #include "common/blocks.h"
 #include "common/checksum.h"
-#include "common/clock.h"
 #include "common/random.h"
 #include "common/session.h"
+#include "common/settle.h"
 #include "common/table.h"
 
 namespace {
@@ -139,7 +139,7 @@ std::uint64_t shrink(const Options& options, Checksum& checksum, Table<Block>& s
     block.address = must_realloc(block.address, kept);
     block.size = kept;
   }
-  wait_until_ns(now_ns() + options.settle_ms * kNanosecondsPerMillisecond);
+  settle(options.settle_ms);
   session.checkpoint(0, "shrunk", kept * slots.size());
   for (Block& block : slots) {
     check_touch(block.address, kept, block.tag);
@@ -159,7 +159,7 @@ int main(int argc, char** argv) {
       integer("--repeats", options.repeats, 1, 1'000'000, "times that vector and doubling are done"),
       integer("--slots", options.slots, 1, 1 << 20, "blocks of random and shrink"),
       integer("--size-max-kib", options.size_max_kib, 4, 1 << 22, "largest size in KiB"),
-      integer("--settle-ms", options.settle_ms, 0, 60'000, "milliseconds from shrinking to its checkpoint"),
+      integer("--settle-ms", options.settle_ms, 0, 60'000, "least milliseconds of rest after shrinking; 0 for none"),
       integer("--seed", options.seed, 0, UINT32_MAX, "seed of the random numbers"),
   };
   parse_arguments(TIDEMARK_WORKLOAD, "Grows and shrinks blocks.", table, argc, argv);

@@ -9,10 +9,10 @@
 #include "common/arguments.h"
 #include "common/blocks.h"
 #include "common/checksum.h"
-#include "common/clock.h"
 #include "common/random.h"
 #include "common/resident.h"
 #include "common/session.h"
+#include "common/settle.h"
 #include "common/table.h"
 
 namespace {
@@ -56,7 +56,7 @@ class Reload {
           release(table_[index]);
         }
       }
-      wait_until_ns(now_ns() + options_.settle_ms * kNanosecondsPerMillisecond);
+      settle(options_.settle_ms);
       session_.checkpoint(round, "round", live_bytes_);
     }
     session_.end_region();
@@ -99,7 +99,8 @@ int main(int argc, char** argv) {
       integer("--table-mib", options.table_mib, 1, 1 << 20, "MiB that each round builds"),
       integer("--survive-every", options.survive_every, 1, 1'000'000, "one block in so many survives its round"),
       integer("--rounds", options.rounds, 1, 10'000, "rounds"),
-      integer("--settle-ms", options.settle_ms, 0, 60'000, "milliseconds from a round's last free to its checkpoint"),
+      integer("--settle-ms", options.settle_ms, 0, 60'000,
+              "least milliseconds of rest before a round's point; 0 for none"),
       integer("--seed", options.seed, 0, UINT32_MAX, "seed of the random numbers"),
   };
   parse_arguments(TIDEMARK_WORKLOAD, "Builds a table again and again; a few blocks survive.", table, argc, argv);

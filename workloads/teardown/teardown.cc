@@ -8,9 +8,9 @@
 #include "common/arguments.h"
 #include "common/blocks.h"
 #include "common/checksum.h"
-#include "common/clock.h"
 #include "common/random.h"
 #include "common/session.h"
+#include "common/settle.h"
 #include "common/table.h"
 
 namespace {
@@ -28,7 +28,8 @@ struct Options {
   std::uint64_t seed = 1;
 };
 
-// What a block of an object looks like follows from its number, so only its address is remembered.
+// What a block looks like follows from its place and its round, so only its address is remembered. Sizes are
+// the same in each round, so that rounds need the same; the tags differ.
 struct Shape {
   std::size_t size;
   std::uint64_t tag;
@@ -45,7 +46,7 @@ class Teardown {
       const std::uint64_t live_bytes = build(round);
       session_.checkpoint(round, "peak", live_bytes);
       for (std::uint64_t first = 0; first < options_.live; first += options_.batch) destroy(round, first);
-      if (options_.settle_ms != 0) wait_until_ns(now_ns() + options_.settle_ms * kNanosecondsPerMillisecond);
+      settle(options_.settle_ms);
       session_.checkpoint(round, "round", 0);
     }
     session_.end_region();
@@ -54,9 +55,8 @@ class Teardown {
 
  private:
   Shape shape(std::uint64_t round, std::uint64_t object, std::uint64_t block) const {
-    const std::uint64_t number = (round * options_.live + object) * options_.blocks + block;
-    const std::uint64_t tag = mix(options_.seed ^ mix(number));
-    return {options_.size_min + Random::scale(tag, options_.size_max - options_.size_min + 1), tag};
+    const std::uint64_t draw = mix(options_.seed ^ mix(object * options_.blocks + block));
+    return {options_.size_min + Random::scale(draw, options_.size_max - options_.size_min + 1), mix(draw ^ round)};
   }
 
   std::uint64_t build(std::uint64_t round) {
@@ -109,7 +109,8 @@ int main(int argc, char** argv) {
       integer("--size-max", options.size_max, kMinStampedBytes, 1 << 24, "largest block in bytes"),
       integer("--batch", options.batch, 1, 100'000, "objects destroyed together"),
       integer("--rounds", options.rounds, 1, 100'000, "rounds of building and destroying"),
-      integer("--settle-ms", options.settle_ms, 0, 60'000, "milliseconds from a round's end to its checkpoint"),
+      integer("--settle-ms", options.settle_ms, 0, 60'000,
+              "least milliseconds of rest before a round's point; 0 for none"),
       integer("--seed", options.seed, 0, UINT32_MAX, "seed of the random numbers"),
   };
   parse_arguments(TIDEMARK_WORKLOAD, "Builds and destroys objects that own a heap each.", table, argc, argv);

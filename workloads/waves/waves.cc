@@ -8,9 +8,9 @@
 #include "common/arguments.h"
 #include "common/blocks.h"
 #include "common/checksum.h"
-#include "common/clock.h"
 #include "common/random.h"
 #include "common/session.h"
+#include "common/settle.h"
 #include "common/table.h"
 #include "common/threads.h"
 
@@ -46,7 +46,7 @@ class Waves {
       session_.checkpoint(wave, "peak", blocks_.size() * options_.size);
       barrier_.meet();
       team_.join();
-      wait_until_ns(now_ns() + options_.settle_ms * kNanosecondsPerMillisecond);
+      settle(options_.settle_ms);
       session_.checkpoint(wave, "round", 0);
     }
     session_.end_region();
@@ -92,7 +92,8 @@ int main(int argc, char** argv) {
       integer("--waves", options.waves, 1, 100'000, "waves"),
       integer("--fill-kib", options.fill_kib, 1024, 1 << 24, "KiB that each thread fills"),
       integer("--size", options.size, kMinStampedBytes, 1 << 20, "size of a block in bytes"),
-      integer("--settle-ms", options.settle_ms, 0, 60'000, "milliseconds from a wave's end to its checkpoint"),
+      integer("--settle-ms", options.settle_ms, 0, 60'000,
+              "least milliseconds of rest before a wave's point; 0 for none"),
       integer("--seed", options.seed, 0, UINT32_MAX, "seed of the random numbers"),
   };
   parse_arguments(TIDEMARK_WORKLOAD, "Threads come in waves, fill memory and exit.", table, argc, argv);

@@ -6,6 +6,7 @@
 
 #include "common/queue.h"
 #include "common/resident.h"
+#include "common/settle.h"
 #include "common/table.h"
 #include "common/threads.h"
 
@@ -102,6 +103,27 @@ TEST(ResidentBytes, GrowsByWhatIsTouched) {
   const std::uint64_t grown = resident_bytes() - before;
   EXPECT_GE(grown, 8u << 20);
   EXPECT_LT(grown, 9u << 20);
+}
+
+TEST(SteadyWatch, WantsAsManyLooksInARowAsItSays) {
+  SteadyWatch watch;
+  EXPECT_FALSE(watch.see(1 << 20)) << "one look agrees with nothing";
+  for (int look = 1; look < SteadyWatch::kLooks; ++look) EXPECT_FALSE(watch.see(1 << 20)) << look;
+  EXPECT_TRUE(watch.see(1 << 20));
+}
+
+TEST(SteadyWatch, BeginsAnewWhenTheFigureMoves) {
+  SteadyWatch watch;
+  for (int look = 0; look < SteadyWatch::kLooks; ++look) EXPECT_FALSE(watch.see(8 << 20));
+  EXPECT_FALSE(watch.see(8 * 1024 * 1024 - SteadyWatch::kBytes)) << "a purge's step";
+  for (int look = 1; look < SteadyWatch::kLooks; ++look) EXPECT_FALSE(watch.see(7 << 20 | look));
+}
+
+TEST(SteadyWatch, DoesNotMindAPageOrTwo) {
+  SteadyWatch watch;
+  bool steady = false;
+  for (int look = 0; look <= SteadyWatch::kLooks; ++look) steady = watch.see((8u << 20) + (look % 2) * 8192u);
+  EXPECT_TRUE(steady);
 }
 
 }  // namespace
