@@ -35,9 +35,13 @@ namespace {
 // Generations run from 1 to 255 and around; 0 means clean.
 constinit std::atomic<uint8_t> g_generation{1};
 
+uint8_t generation_after(uint8_t generation) { return static_cast<uint8_t>(generation == 255 ? 1 : generation + 1); }
+
+// On the circle of generations; half of it separates the past from the future.
 uint8_t generations_between(uint8_t from, uint8_t to) {
   return static_cast<uint8_t>(to >= from ? to - from : to + 255 - from);
 }
+bool is_past(uint8_t generation, uint8_t now) { return generations_between(generation, now) < 128; }
 
 }  // namespace
 
@@ -55,7 +59,7 @@ void begin_generation() {
   uint8_t now = g_generation.load(std::memory_order_relaxed);
   uint8_t next;
   do {
-    next = static_cast<uint8_t>(now == 255 ? 1 : now + 1);
+    next = generation_after(now);
   } while (!g_generation.compare_exchange_weak(now, next, std::memory_order_relaxed));
 }
 
@@ -79,9 +83,9 @@ void Arena::unlink_purge_locked(Slice* span) {
 
 bool Arena::is_due_locked(uint8_t age) const {
   if (age == 0) return false;
-  // A forced purge counts from its own generation backwards; half the circle separates past and future.
-  if (force_age_ != 0 && generations_between(age, force_age_) < 128) return true;
-  return generations_between(age, current_generation()) >= g_purge_age.load(std::memory_order_relaxed);
+  if (force_age_ != 0 && is_past(age, force_age_)) return true;
+  uint8_t now = current_generation();
+  return is_past(age, now) && generations_between(age, now) >= g_purge_age.load(std::memory_order_relaxed);
 }
 
 // The first run of due slices of the span in [begin, end), at most kPurgeStep long.
@@ -145,9 +149,11 @@ bool Arena::run_step(const Step& step) {
     count(Counter::k_purges_refused);
   }
   LockGuard guard(lock_);
-  // What the OS refused stays dirty with a fresh stamp: not believed to be zero, and not tried again before
-  // another full delay has passed.
-  return give_locked(step.first, step.slices, !returned);
+  bool arm = give_locked(step.first, step.slices, !returned);
+  // What the OS refused stays dirty, as it is not known to be zero, and counts as freed in the generation to come:
+  // this pass, which meets it again when it joins a pending span, must not try it in a loop, whatever the delay.
+  if (!returned) memset(ages_ + step.first, generation_after(current_generation()), step.slices);
+  return arm;
 }
 
 Arena::Look Arena::purge_step() {
@@ -167,6 +173,7 @@ Arena::Look Arena::purge_step() {
 }
 
 bool Arena::purge_due() {
+  if (pinned_) return false;
   {
     LockGuard guard(lock_);
     armed_ = false;
@@ -181,7 +188,7 @@ bool Arena::purge_due() {
   while (purge_step() != Look::kDrained) {
   }
   LockGuard guard(lock_);
-  armed_ = !pinned_ && (purge_lists_[0] != nullptr || purge_lists_[1] != nullptr);
+  armed_ = purge_lists_[0] != nullptr || purge_lists_[1] != nullptr;
   return armed_;
 }
 
@@ -191,6 +198,7 @@ void Arena::purge_all() {
   {
     LockGuard guard(lock_);
     if (pinned_) return;
+    begin_generation();  // what was refused in the one before counts as freed in this
     age = force_age_ = current_generation();
     begin_generation();  // what is freed from now on is not part of this call
     target = passes_begun_ + 2;

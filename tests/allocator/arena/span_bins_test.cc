@@ -1,0 +1,100 @@
+// Free spans by length, against a plain list: what is found is long enough, and close to the shortest.
+#include "arena/span_bins.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "base/units.h"
+
+namespace ebb {
+namespace {
+
+constexpr uint32_t kMostSlices = 100000;
+
+TEST(SpanBins, FindsNothingInNothing) {
+  SpanBins bins;
+  EXPECT_EQ(bins.find(1), nullptr);
+  EXPECT_EQ(bins.find(kMostSlices), nullptr);
+}
+
+TEST(SpanBins, FindsTheOnlySpanForEveryLengthUpToItsOwn) {
+  for (uint32_t slices : {1u, 2u, 63u, 64u, 65u, 71u, 72u, 127u, 128u, 1000u, 4097u, 70000u, 1u << 20, 1u << 31}) {
+    SpanBins bins;
+    Slice span{};
+    span.slices = slices;
+    bins.insert(&span);
+    EXPECT_EQ(bins.find(slices), &span) << slices;
+    EXPECT_EQ(bins.find(1), &span) << slices;
+    EXPECT_EQ(bins.find(slices > 1 ? slices - 1 : 1), &span) << slices;
+    EXPECT_EQ(bins.find(slices + 1), nullptr) << slices;
+    bins.remove(&span);
+    EXPECT_EQ(bins.find(1), nullptr) << slices;
+  }
+}
+
+TEST(SpanBins, ExactLengthsAreServedExactly) {
+  std::vector<Slice> spans(63);
+  SpanBins bins;
+  for (uint32_t i = 0; i < spans.size(); ++i) {
+    spans[i].slices = i + 1;
+    bins.insert(&spans[i]);
+  }
+  for (uint32_t i = 0; i < spans.size(); ++i) EXPECT_EQ(bins.find(i + 1), &spans[i]);
+}
+
+// The newest of a length first: its memory is the warmest.
+TEST(SpanBins, EqualLengthsComeBackNewestFirst) {
+  Slice spans[3] = {};
+  SpanBins bins;
+  for (Slice& span : spans) {
+    span.slices = 5;
+    bins.insert(&span);
+  }
+  for (int i = 2; i >= 0; --i) {
+    EXPECT_EQ(bins.find(5), &spans[i]);
+    bins.remove(&spans[i]);
+  }
+}
+
+TEST(SpanBins, RandomHistoryAgainstAList) {
+  std::mt19937 random(5);
+  std::vector<std::unique_ptr<Slice>> in;
+  SpanBins bins;
+  for (int step = 0; step < 60000; ++step) {
+    if (in.size() < 200 && random() % 2 == 0) {
+      auto span = std::make_unique<Slice>();
+      unsigned log = random() % 17;
+      span->slices = (1u << log) + static_cast<uint32_t>(random() % (1u << log));
+      bins.insert(span.get());
+      in.push_back(std::move(span));
+    } else if (!in.empty() && random() % 2 == 0) {
+      size_t which = random() % in.size();
+      bins.remove(in[which].get());
+      std::swap(in[which], in.back());
+      in.pop_back();
+    }
+    uint32_t wanted = 1 + static_cast<uint32_t>(random() % kMostSlices);
+    Slice* found = bins.find(wanted);
+    uint32_t surely = wanted < 64 ? wanted : wanted + wanted / 8;
+    bool must = std::any_of(in.begin(), in.end(), [surely](auto& span) { return span->slices >= surely; });
+    if (found == nullptr) {
+      ASSERT_FALSE(must) << "a span of at least " << surely << " is there, none was found for " << wanted;
+      continue;
+    }
+    ASSERT_GE(found->slices, wanted);
+    // Nothing that is found is longer than the shortest fit by more than two bins.
+    uint32_t best = UINT32_MAX;
+    for (auto& span : in) best = span->slices >= wanted ? std::min(best, span->slices) : best;
+    ASSERT_LE(found->slices, best + best / 4 + 1);
+  }
+  size_t count = 0;
+  bins.for_each([&count](Slice*) { ++count; });
+  EXPECT_EQ(count, in.size());
+}
+
+}  // namespace
+}  // namespace ebb
