@@ -27,6 +27,8 @@ from results.records import Attachment, Sample
 
 SLOWDOWN = 60
 """Times a native run: 20 to 50 is usual, contended spinning costs more."""
+NAMES_OF_FORK = ("fork", "fork@*", "__fork", "__libc_fork", "_Fork", "_Fork@*")
+"""How libc's fork is called, with and without its debug symbols. A dump too many costs a file and no count."""
 FUNCTION_SHARE_MIN = 0.001
 FUNCTIONS_MAX = 60
 """Functions stored as samples: those with a thousandth of the total, at most 60; the attachment holds all."""
@@ -74,7 +76,7 @@ def _under_callgrind(job: Job, context: Context, folder: Path) -> Launch:
         "--quiet",
         f"--callgrind-out-file={folder}/p.%p",
         "--dump-instr=yes",
-        "--dump-before=fork*",
+        *(f"--dump-before={name}" for name in NAMES_OF_FORK),
         "--trace-children=yes",
         f"--collect-atstart={'yes' if job.workload.region == 'process' else 'no'}",
         f"--fair-sched={'yes' if job.workload.threads > 1 else 'no'}",
