@@ -8,7 +8,7 @@ import sys
 import click
 
 from harness.build.arms import missing_pin_arm, pin_arm, reference_arm, tree_arm
-from harness.cli.context import Context, command_line, console, json_option, pass_context, print_json
+from harness.cli.context import Context, command_line, console, json_option, pass_context, print_json, warn_of_load
 from harness.collect.providers import instruction_counter
 from harness.collect.session import Session
 from harness.model.arm import Arm
@@ -48,6 +48,7 @@ def command(
     arms = bench_arms(context)
     counter = instruction_counter()
     plan = build_plan(arms, selection, None, profile, REPEATS[profile], counter)
+    warn_of_load()
     store = context.store()
     stopped = context.stopped_run("bench") if resume else None
     with Session(context.layout, store, "bench", command_line(), progress_for(), resume=stopped) as session:

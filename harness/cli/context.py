@@ -14,6 +14,7 @@ from typing import Any, Callable, TypeVar
 import click
 from rich.console import Console
 
+from harness.collect.machine import load
 from harness.model.allocator import AllocatorConfig, load_allocators
 from harness.model.errors import CannotMeasure
 from harness.model.layout import Layout
@@ -87,6 +88,13 @@ def print_json(value: object) -> None:
     """Print a result for machines."""
     json.dump(value, sys.stdout, indent=1, default=str)
     sys.stdout.write("\n")
+
+
+def warn_of_load() -> None:
+    """Say on standard error when other work would blur what is about to be measured."""
+    found = load()
+    if found.level != "good":
+        print(f"note: load {found.state}; counts are not affected", file=sys.stderr)
 
 
 def console() -> Console:

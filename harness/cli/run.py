@@ -7,7 +7,7 @@ from typing import cast
 import click
 
 from harness.build.arms import arm_named, reference_arm, tree_arm
-from harness.cli.context import Context, command_line, console, json_option, pass_context, print_json
+from harness.cli.context import Context, command_line, console, json_option, pass_context, print_json, warn_of_load
 from harness.collect.providers import instruction_counter, provider_named
 from harness.collect.session import Session
 from harness.model.allocator import select_allocators
@@ -72,6 +72,7 @@ def command(
     arms = _arms(context, allocators)
     size = cast(Profile, profile)
     plan = build_plan(arms, selection, providers or None, size, repeats, instruction_counter(), exact_repeats=repeats)
+    warn_of_load()
     store = context.store()
     stopped = context.stopped_run("run") if resume else None
     with Session(context.layout, store, "run", command_line(), progress_for(), resume=stopped) as session:

@@ -42,7 +42,7 @@ class Finding:
 def findings(allocators: dict[str, AllocatorConfig], build_folder: Path) -> list[Finding]:
     """Return every finding about this machine."""
     checks: list[Callable[[], Finding]] = [
-        _paranoid, _thp, _governor, _randomisation, _overcommit, _load, _steal, noise,
+        _paranoid, _thp, _governor, _randomisation, _overcommit, load, _steal, noise,
         lambda: _disk(build_folder),
     ]  # fmt: skip
     return [*_providers(), *(check() for check in checks), *_tools(), *_allocators(allocators)]
@@ -113,7 +113,8 @@ def _overcommit() -> Finding:
     return Finding("overcommit", "good", f"{value or 'unknown'}: large reservations are allowed")
 
 
-def _load() -> Finding:
+def load() -> Finding:
+    """Say whether other work runs on this machine now."""
     busy, processors = os.getloadavg()[0], os.cpu_count() or 1
     if busy > processors * 0.5:
         return Finding(

@@ -56,6 +56,16 @@ def check(execution: Execution, job: Job) -> Outcome:
     return Outcome(start, end)
 
 
+def require_nobody_left(execution: Execution, job: Job) -> None:
+    """Raise Void if a process outlived the workload: what it had still to do is in nobody's count."""
+    left = execution.usage.leftovers if execution.usage else 0
+    if left:
+        raise Void(
+            f"{job.workload.label(job.variant)} under {job.arm.name} left {left} process{'es' if left > 1 else ''} "
+            "running that were not counted to their end: the workload must wait for its children."
+        )
+
+
 def repeat_command(job: Job) -> str:
     """Return the command that repeats one job."""
     config, role = job.arm.config, job.arm.role

@@ -169,6 +169,10 @@ class TestLive:
         with pytest.raises(Void, match="SIGSEGV"):
             run(bench, "--misbehave", "crash")
 
+    def test_a_child_that_outlives_its_parent_is_void(self, bench):
+        with pytest.raises(Void, match="left 1 process running that were not counted to their end"):
+            run(bench, "--misbehave", "leave-child")
+
     def test_the_whole_process_where_the_manifest_says_so(self, bench):
         whole = figures(run(bench, "--no-region", region="process"))["instructions"]
         region = figures(run(bench))["instructions"]

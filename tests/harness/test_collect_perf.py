@@ -156,6 +156,10 @@ class TestLive:
         with pytest.raises(Void, match="without its end event.*Segmentation fault"):
             self.measure(bench, "--misbehave", "crash")
 
+    def test_a_child_that_outlives_its_parent_is_void(self, bench):
+        with pytest.raises(Void, match="not counted to their end"):
+            self.measure(bench, "--misbehave", "leave-child")
+
     def test_a_hang_ends_with_the_relay(self, bench):
         with pytest.raises(Void, match="did not end in its time"):
             self.measure(bench, "--misbehave", "hang", timeout_s=0.5)

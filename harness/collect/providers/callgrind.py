@@ -20,7 +20,7 @@ from harness.collect.environment import tool_version
 from harness.collect.execution import execute
 from harness.collect.launch import Launch, prepare
 from harness.collect.providers.base import Context, Probe, Reading, own_samples
-from harness.collect.validity import Void, check, repeat_command
+from harness.collect.validity import Void, check, repeat_command, require_nobody_left
 from harness.model.plan import Job
 from harness.model.workload import Workload
 from results.records import Attachment, Sample
@@ -57,6 +57,7 @@ class CallgrindProvider:
         launch = _under_callgrind(job, context, folder)
         execution = execute(launch, context.scratch, context.stop)
         outcome = check(execution, job)
+        require_nobody_left(execution, job)
         files = sorted(folder.iterdir(), key=_file_order)
         profile, packed = _read(files, job)
         samples = [Sample("instructions", "count", float(profile.total))]

@@ -21,7 +21,7 @@ from harness.collect.environment import system_setting, tool_version
 from harness.collect.execution import Execution, execute, pipe_with_long_names
 from harness.collect.launch import Launch, prepare
 from harness.collect.providers.base import Context, Probe, Reading, own_samples
-from harness.collect.validity import Void, check, repeat_command
+from harness.collect.validity import Void, check, repeat_command, require_nobody_left
 from harness.model.errors import CannotMeasure
 from harness.model.plan import Job
 from harness.model.workload import Workload
@@ -122,6 +122,7 @@ class PerfProvider:
         launch = replace(launch, cpus=processors_of_one_kind())
         execution, opened = _run(launch, context, list(events), output, job.workload.region == "marked")
         outcome = check(execution, job)
+        require_nobody_left(execution, job)
         if not opened:
             raise Void(
                 f"{job.workload.name} never opened its region of interest, so nothing was counted: it must write "
