@@ -2,7 +2,8 @@
 
 In reading order:
 
-- words and rules, pure functions of numbers: `verdict`, `robust`, `ranktest`, `trend`, `counts`, `plateau`, `thresholds`
+- words and rules, pure functions of numbers: `verdict`, `robust`, `ranktest`, `trend`, `counts`, `plateau`,
+  `thresholds`
 - how many runs a verdict takes: `case`, `docket`, `figures`, `control`; `trial` runs a docket in a session
 - why a figure moved: `profile_diff`, `source_lines`, `disassembly`, `inlining`, `identity`, `memory_diff`, put together
   by `explanation` from what `evidence` fetches

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from harness.analyze.robust import median, theil_sen
+from harness.analyze.robust import median_series, theil_sen
 
 Shape = Literal["same", "constant", "step", "ramp", "rise"]
 """`ramp` still grows at the last checkpoint, `rise` grew for a while and is level since."""
@@ -57,14 +57,6 @@ class SeriesDifference:
                 "then stays"
             )
         return f"is {self.level / MIB:+.2f} MiB apart from the first checkpoint on"
-
-
-def median_series(runs: Sequence[Sequence[float]]) -> list[float]:
-    """Return the median over processes at each checkpoint, as long as the shortest series; empty for no runs."""
-    if not runs:
-        return []
-    shortest = min(len(run) for run in runs)
-    return [median([run[index] for run in runs]) for index in range(shortest)]
 
 
 def compare_series(

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.analyze.ranktest import mann_whitney, shift, wins
-from harness.analyze.robust import median, theil_sen
-from harness.analyze.trend import kendall
+from harness.analyze.robust import median, median_series, theil_sen
+from harness.analyze.trend import flattens, kendall
 from harness.analyze.verdict import Outcome, Threshold, Verdict, unplaced
 
 MIB = float(1 << 20)
@@ -66,9 +66,9 @@ def judge_two_arms(
     """Judge the memory of a new build against an old one from interleaved fresh processes.
 
     Growing: the slopes after the warm-up win at least 24 of 25 pairs, the median slope rose by more than
-    the growth limit, and over the second half alone it still rose by more than half as much (a slow
-    warm-up flattens, a leak does not). Higher plateau: the levels win, by more than the level limit.
-    Growth is judged first, since what grows is also higher.
+    the growth limit, and what the new build takes more does not flatten (a slow warm-up does, a leak does
+    not). Higher plateau: the levels win, by more than the level limit. Growth is judged first, since what
+    grows is also higher.
     """
     sizes = (len(before), len(after))
     lengths = [len(series) for series in (*before, *after)]
@@ -91,8 +91,10 @@ def judge_two_arms(
         [slope_of(series, warmup_rounds) for series in after],
     )
     levels = [level_of(series) for series in before], [level_of(series) for series in after]
-    growth = _judge_growth(slopes, _late_growth(before, after, warmup_rounds), levels, limits, sizes)
-    return growth if growth is not None else _judge_level(levels, limits, sizes)
+    growth = _judge_growth(slopes, levels, limits, sizes)
+    if growth is None or _growth_flattens(before, after, warmup_rounds):
+        return _judge_level(levels, limits, sizes)
+    return growth
 
 
 def _needed_wins(n: int, m: int) -> float:
@@ -100,18 +102,14 @@ def _needed_wins(n: int, m: int) -> float:
     return WINS_MIN / 25.0 * n * m
 
 
-def _late_growth(before: Arm, after: Arm, warmup_rounds: int) -> float:
-    """Return how much the median slope of the second half rose, bytes a round."""
-    medians = []
-    for arm in (before, after):
-        rests = [settled(series, warmup_rounds) for series in arm]
-        medians.append(median([theil_sen(rest[len(rest) // 2 :]).per_round for rest in rests]))
-    return medians[1] - medians[0]
+def _growth_flattens(before: Arm, after: Arm, warmup_rounds: int) -> bool:
+    """Say whether what the new build takes more, round by round, is a warm-up that flattens."""
+    gap = [new - old for old, new in zip(median_series(before), median_series(after))]
+    return flattens(settled(gap, warmup_rounds))
 
 
 def _judge_growth(
     slopes: tuple[list[float], list[float]],
-    late_growth: float,
     levels: tuple[list[float], list[float]],
     limits: MemoryLimits,
     sizes: tuple[int, int],
@@ -119,7 +117,7 @@ def _judge_growth(
     old, new = median(slopes[0]), median(slopes[1])
     limit = max(limits.growth_bytes, limits.growth_percent / 100.0 * median(levels[0]))
     u = wins(*slopes)
-    if u < _needed_wins(*sizes) or new - old <= limit or late_growth <= (new - old) / 2.0:
+    if u < _needed_wins(*sizes) or new - old <= limit:
         return None
     moved = shift(*slopes)
     return unplaced(
@@ -133,7 +131,7 @@ def _judge_growth(
         p_value=mann_whitney(*slopes).p_greater,
         samples=sizes,
         reason=f"slopes won {u:g} of {sizes[0] * sizes[1]} pairs ({_needed_wins(*sizes):g} needed), "
-        f"the second half still grows by {late_growth:,.0f} bytes a round; "
+        f"what they gained does not flatten; "
         f"level {median(levels[0]) / MIB:.2f} → {median(levels[1]) / MIB:.2f} MiB",
     )
 
@@ -199,10 +197,10 @@ def judge_one_arm(series: Sequence[float], warmup_rounds: int | None = None) -> 
     """Judge one series by itself: does this memory level off?
 
     F = max(1 MiB, 2 % of the level); the first max(2, n/4) rounds, or the named warm-up, are dropped.
-    Growing: adjusted Mann–Kendall z > 2.326, the slope over the rest adds more than F, and the second
-    half still rises by more than half of that slope. Plateau: even the upper 95 % slope adds less than
-    F. Otherwise: cannot tell, more rounds. A warm-up longer than the one dropped fools it, so without a
-    warm-up named in the manifest it advises and never gates.
+    Growing: adjusted Mann–Kendall z > 2.326, the slope over the rest adds more than F, the second half
+    still rises by more than half of that slope, and the rise does not flatten. Plateau: even the upper
+    95 % slope adds less than F. Otherwise: cannot tell, more rounds. A warm-up much longer than the one
+    dropped still fools it, so it advises and never gates.
     """
     dropped = max(2, len(series) // 4) if warmup_rounds is None else warmup_rounds
     rest = settled(series, dropped)
@@ -229,7 +227,9 @@ def judge_one_arm(series: Sequence[float], warmup_rounds: int | None = None) -> 
         interval=(slope.low * steps, slope.high * steps),
         samples=(len(series), 0),
     )
-    if trend.z > TREND_Z_MIN and slope.per_round * steps > floor and second_half > slope.per_round / 2.0:
+    rising = trend.z > TREND_Z_MIN and slope.per_round * steps > floor and second_half > slope.per_round / 2.0
+    warming = rising and flattens(rest)
+    if rising and not warming:
         return unplaced(
             Outcome.GROWING,
             reason=f"trend z = {trend.z:.2f} ({TREND_Z_MIN} needed), "
@@ -240,4 +240,5 @@ def judge_one_arm(series: Sequence[float], warmup_rounds: int | None = None) -> 
         return unplaced(
             Outcome.PLATEAU, reason=f"even the upper 95 % slope adds {slope.high * steps:,.0f} bytes", **common
         )
-    return unplaced(Outcome.CANNOT_TELL, reason=f"trend z = {trend.z:.2f}; more rounds are needed", **common)
+    why = "it still rises but flattens, as a warm-up does" if warming else f"trend z = {trend.z:.2f}"
+    return unplaced(Outcome.CANNOT_TELL, reason=f"{why}; more rounds are needed", **common)

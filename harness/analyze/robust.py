@@ -20,6 +20,14 @@ def median(values: Series) -> float:
     return float(np.median(np.asarray(values, dtype=float)))
 
 
+def median_series(runs: Sequence[Series]) -> list[float]:
+    """Return the median over processes at each checkpoint, as long as the shortest series; empty for no runs."""
+    if not runs:
+        return []
+    shortest = min(len(run) for run in runs)
+    return [median([run[index] for run in runs]) for index in range(shortest)]
+
+
 def quartiles(values: Series) -> tuple[float, float]:
     """Return the first and third quartile (linear interpolation, as numpy's default)."""
     low, high = np.percentile(np.asarray(values, dtype=float), [25, 75])

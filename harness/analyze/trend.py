@@ -1,4 +1,4 @@
-"""Mann–Kendall's test for a trend, adjusted for autocorrelation.
+"""Is there a trend, and does it flatten? Mann–Kendall's test, adjusted for autocorrelation, and an F test.
 
 Called by `plateau`. Sources: M. G. Kendall, Rank Correlation Methods (1975); K. H. Hamed and
 A. R. Rao, Journal of Hydrology 204 (1998) 182–196 for the adjustment. Pure functions.
@@ -17,6 +17,13 @@ from harness.analyze.robust import theil_sen
 
 LAG_Z = 1.645
 """Autocorrelations below this many standard errors (90 % two-sided, 1/sqrt(n)) are taken for chance."""
+
+
+FLATTENING_P = 0.05
+"""Chance of taking a straight rise for one that flattens: the power it costs to tell warm-ups from leaks."""
+
+TIME_CONSTANTS = 16
+"""Of the saturating rise, tried in a geometric row from one round to twice the series."""
 
 
 @dataclass(frozen=True)
@@ -63,3 +70,31 @@ def _variance_ratio(series: npt.NDArray[np.float64]) -> float:
         if abs(correlation) > LAG_Z / np.sqrt(count):
             total += (count - lag) * (count - lag - 1) * (count - lag - 2) * correlation
     return max(1.0, 1.0 + 2.0 * total / (count * (count - 1) * (count - 2)))
+
+
+def flattens(values: Sequence[float]) -> bool:
+    """Say whether a rise flattens: is a + b(1 - exp(-t/tau)) with b > 0 significantly better than a straight line?
+
+    F test of the one parameter more, at FLATTENING_P. A warm-up flattens, a leak does not; too short a
+    series (fewer than six points) never says yes.
+    """
+    series = np.asarray(values, dtype=float)
+    count = len(series)
+    if count < 6:
+        return False
+    rounds = np.arange(count, dtype=float)
+    straight, _ = _fit(rounds, series)
+    fits = (_fit(1.0 - np.exp(-rounds / tau), series) for tau in np.geomspace(1.0, 2.0 * count, TIME_CONSTANTS))
+    curved = min((error for error, rise in fits if rise > 0), default=straight)
+    if curved >= straight:
+        return False
+    free = count - 3
+    return bool(curved == 0 or (straight - curved) * free / curved > stats.f.isf(FLATTENING_P, 1, free))
+
+
+def _fit(shape: npt.NDArray[np.float64], series: npt.NDArray[np.float64]) -> tuple[float, float]:
+    """Return (squared error, coefficient) of a level plus a multiple of `shape`, by least squares."""
+    centred, target = shape - shape.mean(), series - series.mean()
+    coefficient = float(centred @ target) / float(centred @ centred)
+    residual = target - coefficient * centred
+    return float(residual @ residual), coefficient

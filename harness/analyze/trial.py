@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from harness.analyze.case import MemoryCase
 from harness.analyze.docket import EXACT_PROVIDERS, Docket, Entry
 from harness.analyze.evidence import EXPLANATION_KIND, PROFILE_KIND, Explanation, explain_entry, explain_pair
-from harness.analyze.memory_diff import median_series
 from harness.analyze.plateau import judge_one_arm
+from harness.analyze.robust import median_series
 from harness.analyze.verdict import Outcome, Verdict
 from harness.collect.session import Session
 from harness.model.errors import CannotMeasure

@@ -78,6 +78,7 @@ def command(
     profile: Profile = "quick" if quick else "full"
     docket = Docket(before, after, profile)
     options = (" --quick" if quick else "") + (f" --allocator {allocator}" if allocator else "")
+    options += "".join(f" --metric {metric}" for metric in metrics)
     fill(
         docket, selection, thresholds, counter=counter or instruction_counter(), metrics=metrics or DEFAULT_METRICS,
         history=stored_history(context.store(), read_environment().key), complete=not quick,

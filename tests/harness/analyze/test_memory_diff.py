@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analyze.memory_diff import by_category, compare_series, grouped_sentences, median_series
+from harness.analyze.memory_diff import by_category, compare_series, grouped_sentences
+from harness.analyze.robust import median_series
 
 MIB = float(1 << 20)
 BASE = [50 * MIB] * 20

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
 from harness.analyze.robust import sigma_of_steps, successive_differences, theil_sen, without_outliers
-from harness.analyze.trend import kendall
+from harness.analyze.trend import flattens, kendall
 
 
 def test_slope_of_a_line_is_exact() -> None:
@@ -56,3 +57,29 @@ def test_sigma_ignores_a_step() -> None:
 def test_far_outliers_are_dropped_and_few_values_kept() -> None:
     assert 100.0 not in without_outliers([1, 2, 3, 2, 1, 2, 3, 100.0])
     assert without_outliers([1, 2, 100.0]) == [1, 2, 100.0]
+
+
+def test_a_warm_up_flattens_and_a_leak_does_not() -> None:
+    rng = np.random.default_rng(5)
+    rounds = np.arange(12)
+    warm_ups = [flattens(list(100 * (1 - np.exp(-rounds / 4)) + rng.normal(0, 2, 12))) for _ in range(200)]
+    leaks = [flattens(list(8.0 * rounds + rng.normal(0, 2, 12))) for _ in range(200)]
+    assert sum(warm_ups) >= 195
+    assert sum(leaks) <= 20
+
+
+@pytest.mark.parametrize(
+    "series",
+    [[1.0] * 12, [float(index) for index in range(12)], [float(index**2) for index in range(12)], [1.0, 5.0]],
+)
+def test_flat_straight_steepening_and_short_series_do_not_flatten(series: list[float]) -> None:
+    assert not flattens(series)
+
+
+def test_a_rise_without_noise_that_flattens_is_seen() -> None:
+    assert flattens([1 - 0.6**index for index in range(12)])
+
+
+@given(st.lists(st.floats(-1e9, 1e9), min_size=0, max_size=20))
+def test_flattening_is_asked_of_any_series(series: list[float]) -> None:
+    assert flattens(series) in (True, False)
