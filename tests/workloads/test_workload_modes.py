@@ -14,6 +14,11 @@ PRELOADS = Path(__file__).parent / "preloads"
 HEAPS = {"jemalloc": "native", "mimalloc": "native", "tcmalloc": "emulated", "tbbmalloc": "emulated"}
 
 
+def test_heaps_that_cannot_be_deleted_do_not_count_where_blocks_survive() -> None:
+    assert run_tiny("survivors", preload=[reference_library("jemalloc")]).start["modes"]["heap"] == "emulated"
+    assert run_tiny("survivors", preload=[reference_library("mimalloc")]).start["modes"]["heap"] == "native"
+
+
 def test_glibc_collects_by_trimming_and_has_no_heaps() -> None:
     start = run_tiny("fork_parked").start
     assert start["adapter"] == "glibc"
@@ -71,8 +76,14 @@ def test_teardown_uses_ebb_heaps(tmp_path: Path) -> None:
     assert made == destroyed == 20 * 3
 
 
+def test_survivors_deletes_ebb_heaps(tmp_path: Path) -> None:
+    start, (made, destroyed, _collects, _parks, _unparks, deleted) = ebb_calls(tmp_path, "survivors")
+    assert start["modes"] == {"heap": "native", "collect": "unused", "park": "unused"}
+    assert made == deleted == 10 * 4 and destroyed == 0
+
+
 def test_park_brackets_every_wait(tmp_path: Path) -> None:
-    start, (_made, _destroyed, _collects, parks, unparks) = ebb_calls(tmp_path, "park")
+    start, (_made, _destroyed, _collects, parks, unparks, _deleted) = ebb_calls(tmp_path, "park")
     assert start["modes"] == {"heap": "unused", "collect": "unused", "park": "native"}
     assert parks == unparks == 60
 
@@ -80,7 +91,7 @@ def test_park_brackets_every_wait(tmp_path: Path) -> None:
 def test_unparked_makes_no_park_call(tmp_path: Path) -> None:
     start, counts = ebb_calls(tmp_path, "park", "--park", "no")
     assert start["modes"] == {"heap": "unused", "collect": "unused", "park": "unused"}
-    assert counts == [0, 0, 0, 0, 0]
+    assert counts == [0, 0, 0, 0, 0, 0]
 
 
 def test_hand_overs_are_counted_as_the_allocator_reports_them(tmp_path: Path) -> None:

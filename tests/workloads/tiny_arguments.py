@@ -39,6 +39,7 @@ TINY: dict[str, tuple[str, ...]] = {
     "server": ("--requests", "20", "--rounds", "3", "--cache", "10"),
     "short_threads": ("--waves", "5", "--left-percent", "50"),
     "shrink": ("--shape", "shrink", "--slots", "30", "--size-max-kib", "64", "--settle-ms", "1"),
+    "survivors": ("--heaps", "10", "--rounds", "4"),
     "square_wave": ("--waves", "3", "--fill-mib", "2", "--rest-ms", "1"),
     "startup": (),
     "teardown": ("--live", "20", "--rounds", "3"),

@@ -34,6 +34,7 @@ bool has_ebb(const ActiveObject& active, Adapter& adapter) {
   adapter.heap_new_native = active.find<void*()>("ebb_heap_new");
   adapter.heap_malloc_native = active.find<void*(void*, std::size_t)>("ebb_heap_malloc");
   adapter.heap_destroy_native = active.find<void(void*)>("ebb_heap_destroy");
+  adapter.heap_delete_native = active.find<void(void*)>("ebb_heap_delete");
   adapter.collect_call = active.find<void(bool)>("ebb_collect");
   adapter.park_begin_native = active.find<bool()>("ebb_park_begin");
   adapter.park_end_native = active.find<void()>("ebb_park_end");
@@ -47,6 +48,7 @@ bool has_mimalloc(const ActiveObject& active, Adapter& adapter) {
   adapter.heap_new_native = active.find<void*()>("mi_heap_new");
   adapter.heap_malloc_native = active.find<void*(void*, std::size_t)>("mi_heap_malloc");
   adapter.heap_destroy_native = active.find<void(void*)>("mi_heap_destroy");
+  adapter.heap_delete_native = active.find<void(void*)>("mi_heap_delete");
   return true;
 }
 

@@ -4,7 +4,7 @@
 // object that provides `malloc`; nothing is linked, and a symbol counts only when that same allocator
 // defines it, because several allocators may be loaded at once. Where it has no such call, the adapter
 // does what a user of that allocator would do, and the start event says `emulated`:
-//   heap     allocates with malloc; destroying frees each block that the workload lists
+//   heap     allocates with malloc; destroying frees each block that the workload lists, deleting does nothing
 //   collect  nothing: such a program has no way to ask
 //   park     nothing: it just blocks
 #pragma once
@@ -18,6 +18,8 @@ namespace tidemark {
 // The capabilities that a workload asks for; the others are reported as `unused`.
 struct Uses {
   bool heap = false;
+  // Heaps whose blocks may outlive them: an allocator that can only destroy a heap counts as one without.
+  bool heap_delete = false;
   bool collect = false;
   bool park = false;
 };
@@ -30,6 +32,7 @@ struct Adapter {
   void* (*heap_new_native)() = nullptr;
   void* (*heap_malloc_native)(void* heap, std::size_t size) = nullptr;
   void (*heap_destroy_native)(void* heap) = nullptr;
+  void (*heap_delete_native)(void* heap) = nullptr;
   void (*collect_call)(bool force) = nullptr;
   bool (*park_begin_native)() = nullptr;
   void (*park_end_native)() = nullptr;
@@ -51,6 +54,18 @@ struct Adapter {
       return;
     }
     for (void* block : live) std::free(block);
+  }
+
+  // The heap is gone, its live blocks stay valid and are freed one by one.
+  void heap_delete(void* heap) const {
+    if (heap_delete_native != nullptr) heap_delete_native(heap);
+  }
+
+  void drop_heaps() {
+    heap_new_native = nullptr;
+    heap_malloc_native = nullptr;
+    heap_destroy_native = nullptr;
+    heap_delete_native = nullptr;
   }
 
   // Gives memory back now, as far as the allocator can; `force` asks for all that is free.

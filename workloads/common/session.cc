@@ -30,6 +30,7 @@ void add_metric(Text& line, bool& first, const char* name, double value) {
 
 Session::Session(const char* workload, Uses uses) : started_ns_(now_ns()), adapter_(find_adapter()) {
   set_program_name(workload);
+  if (uses.heap_delete && adapter_.heap_delete_native == nullptr) adapter_.drop_heaps();
   // A reader that is gone shows as EPIPE, which has a sentence; the signal would end us without one.
   std::signal(SIGPIPE, SIG_IGN);
   const DescriptorPair pair = inherited_descriptors("TIDEMARK_CHECKPOINT_FDS");
@@ -46,7 +47,7 @@ Session::Session(const char* workload, Uses uses) : started_ns_(now_ns()), adapt
 
 void Session::add_modes(const Uses& uses) {
   const auto word = [](bool used, bool native) { return !used ? "unused" : native ? "native" : "emulated"; };
-  line_.add(", \"modes\": {\"heap\": ").add_json_string(word(uses.heap, adapter_.heap_native()));
+  line_.add(", \"modes\": {\"heap\": ").add_json_string(word(uses.heap || uses.heap_delete, adapter_.heap_native()));
   line_.add(", \"collect\": ").add_json_string(word(uses.collect, adapter_.collect_native()));
   line_.add(", \"park\": ").add_json_string(word(uses.park, adapter_.park_native())).add("}}\n");
 }
