@@ -22,6 +22,7 @@ bool commit_up_to(char* base, size_t* end, size_t needed) {
 }  // namespace
 
 void Arena::initialise(uint16_t id, const Range& range) {
+  LockGuard guard(lock_);
   id_ = id;
   table_ = range.table;
   memory_ = range.memory;
@@ -29,18 +30,35 @@ void Arena::initialise(uint16_t id, const Range& range) {
   low_ = top_ = range.low;
   high_ = range.high;
   pinned_ = range.pinned;
+  adopted_ = range.adopted;
+  nested_ = range.nested;
   committed_ = range.committed ? range.high : range.low;
   table_end_ = align_down(size_t{low_} * kPageStride, os::page_bytes());
   ages_end_ = align_down(low_, os::page_bytes());
   if (range.committed && !range.zero) {
     // Everything begins as one free span of unknown contents; pinned memory is never purged.
-    LockGuard guard(lock_);
     memset(ages_ + low_, current_generation(), high_ - low_);
     top_ = high_;
     for (uint32_t i = low_; i < high_; ++i) slice_at(table_, i)->start = memory_ + (size_t{i} << kSliceShift);
     dirty_ = high_ - low_;
     insert_free_locked(low_, high_ - low_, high_ - low_, pending_list_ ^ 1);
   }
+}
+
+bool Arena::withdraw() {
+  LockGuard guard(lock_);
+  if (used_ != 0) return false;
+  group_.store(this, std::memory_order_relaxed);  // nobody's
+  low_ = high_ = top_ = committed_ = dirty_ = 0;
+  armed_ = false;
+  purge_lists_[0] = purge_lists_[1] = nullptr;
+  for (SpanBins& bins : bins_) bins = SpanBins();
+  return true;
+}
+
+Arena::Range Arena::inside(Slice* span, SliceCount margin) const {
+  uint32_t first = index_of(span);
+  return {table_, memory_, ages_, first + margin.value, first + span->slices - margin.value, true, true, false, true, adopted_};
 }
 
 EBB_FLATTEN Slice* Arena::take(SliceCount slices, size_t alignment, bool* zero) {
@@ -236,6 +254,16 @@ EBB_FLATTEN void Arena::give(Slice* span, bool clean) {
   if (arm) announce_armed();
 }
 
+void Arena::give_run(Slice* first, SliceCount slices) {
+  bool arm;
+  {
+    LockGuard guard(lock_);
+    used_ -= slices.value;
+    arm = give_locked(index_of(first), slices.value, true);
+  }
+  if (arm) announce_armed();
+}
+
 void Arena::give_tail(Slice* span, SliceCount keep) {
   bool arm;
   {
@@ -271,8 +299,14 @@ bool Arena::extend(Slice* span, SliceCount slices) {
 
 Arena::Usage Arena::usage() {
   LockGuard guard(lock_);
-  return {size_t{high_ - low_} << kSliceShift, size_t{committed_ - low_} << kSliceShift, size_t{used_} << kSliceShift,
-          size_t{dirty_} << kSliceShift, size_t{top_ - low_} * (kPageStride + 1)};
+  Usage usage{};
+  usage.used_bytes = size_t{used_} << kSliceShift;
+  usage.dirty_bytes = size_t{dirty_} << kSliceShift;
+  if (nested_) return usage;
+  usage.reserved_bytes = size_t{high_ - low_} << kSliceShift;
+  usage.committed_bytes = size_t{committed_ - low_} << kSliceShift;
+  usage.table_bytes = size_t{top_ - low_} * (kPageStride + 1);
+  return usage;
 }
 
 bool Arena::is_valid() {

@@ -16,9 +16,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "arena/slice.h"
 #include "arena/span_bins.h"
+#include "arena/span_source.h"
 #include "base/units.h"
 #include "os/lock.h"
 
@@ -30,7 +32,7 @@ class Arena {
 
   // The arena serves slices [low, high) of `table`. `memory` is the start of slice 0's memory, `ages` holds a
   // byte a slice. `committed`: everything is already readable and writable (adopted memory); `zero`: and
-  // known to be zero. Called once, before any other call.
+  // known to be zero. Called before any other call.
   struct Range {
     char* table;
     char* memory;
@@ -38,9 +40,22 @@ class Arena {
     uint32_t low, high;
     bool committed;
     bool zero;
-    bool pinned;  // memory can't be given back
+    bool pinned;   // memory can't be given back
+    bool nested = false;   // within a span of another arena, which accounts for the address space and the table
+    bool adopted = false;  // the program's own mapping: never replaced by another
   };
   void initialise(uint16_t id, const Range& range);
+
+  // The range of an arena within a span of this one, but for `margin` slices at each end, which keep this arena's
+  // boundary tags. Committed, and taken to be zero.
+  Range inside(Slice* span, SliceCount margin) const;
+
+  // Forgets what an arena inside the span knew of its memory.
+  void clear_ages(Slice* span) { memset(ages_ + index_of(span), 0, span->slices); }
+
+  // Empties the arena, whose range is somebody else's from now on; false when a span is in use. The caller holds
+  // g_purge_step_lock. It may be initialised again.
+  bool withdraw();
 
   // Takes a span of `slices` whose start is aligned to `alignment` bytes (a power of two). Null when the
   // range is used up or the OS refuses memory. `zero` (may be null) is set to whether the memory is known to
@@ -50,6 +65,9 @@ class Arena {
   // Gives a span back. Any thread. Its memory stays for reuse until it is purged; `clean`: it has none any more
   // and reads as zero.
   void give(Slice* span, bool clean = false);
+
+  // Gives back `slices` slices from `first` on: spans in use that stand side by side, as one.
+  void give_run(Slice* first, SliceCount slices);
 
   // Gives back all but the first `keep` slices.
   void give_tail(Slice* span, SliceCount keep);
@@ -75,14 +93,16 @@ class Arena {
   Usage usage();
 
   uint16_t id() const { return id_; }
-  bool contains(const void* p) const {
-    uintptr_t offset = reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(memory_);
-    return offset >= (uintptr_t{low_} << kSliceShift) && offset < (uintptr_t{high_} << kSliceShift);
-  }
-  // The metadata of the slice that holds p; contains(p) must hold.
-  Slice* slice_of(const void* p) const {
-    return slice_at(table_, (reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(memory_)) >> kSliceShift);
-  }
+
+  // Whom it serves. Set before others see the arena.
+  ArenaGroup group() const { return group_.load(std::memory_order_relaxed); }
+  void set_group(ArenaGroup group) { group_.store(group, std::memory_order_relaxed); }
+
+  // Whether its memory may be replaced by fresh mappings, or moved to other places.
+  bool may_remap() const { return !pinned_ && !adopted_; }
+
+  // The memory of its first usable slice.
+  const char* memory_start() const { return memory_ + (size_t{low_} << kSliceShift); }
 
   // Calls visit(span) for every span in use, under the lock: visit must be short and take no lock.
   template <class Visit>
@@ -91,6 +111,17 @@ class Arena {
     for (uint32_t i = low_; i < top_;) {
       Slice* span = slice_at(table_, i);
       if (span->kind != SliceKind::kFree && span->kind != SliceKind::kPurging) visit(span);
+      i += span->slices;
+    }
+  }
+
+  // Goes on behind `behind`, a span in use, or from the start when it is null, until found(span) is true. As above.
+  template <class Found>
+  void find_used(Slice* behind, Found found) {
+    LockGuard guard(lock_);
+    for (uint32_t i = behind == nullptr ? low_ : index_of(behind) + behind->slices; i < top_;) {
+      Slice* span = slice_at(table_, i);
+      if (span->kind != SliceKind::kFree && span->kind != SliceKind::kPurging && found(span)) return;
       i += span->slices;
     }
   }
@@ -148,6 +179,9 @@ class Arena {
   Lock lock_;
   uint16_t id_ = 0;
   bool pinned_ = false;
+  bool adopted_ = false;
+  bool nested_ = false;
+  std::atomic<ArenaGroup> group_{nullptr};
   bool armed_ = false;        // somebody was told that there is something to purge
   uint8_t pending_list_ = 0;  // the purge list that a pass still has to look at; the other takes new spans
   uint8_t force_age_ = 0;     // slices stamped up to this generation are due whatever their age; 0: none

@@ -3,6 +3,9 @@
 #include <cstring>
 #include <new>
 
+#include "arena/address_map.h"
+#include "arena/adopted.h"
+#include "arena/arena_list.h"
 #include "base/bits.h"
 #include "config/options.h"
 #include "os/os.h"
@@ -14,13 +17,7 @@ constinit Cage g_cage{nullptr, 0};
 
 namespace {
 
-constexpr size_t kMostArenas = 1024;
-
-constinit Lock g_region_lock{LockRank::kRegion};
 constinit Arena g_cage_arena;
-constinit std::atomic<Arena*> g_arenas{nullptr};
-constinit Arena* g_arena_by_id[kMostArenas] = {};
-constinit uint16_t g_arena_count = 0;
 
 // Bytes in front of the first usable slice of a reservation of `slices`: table, ages and `extra`.
 size_t header_bytes(size_t slices, size_t extra) {
@@ -37,17 +34,9 @@ Arena::Range range_of(char* start, size_t bytes, size_t extra) {
           static_cast<uint32_t>(slices),
           false,
           true,
+          false,
+          false,
           false};
-}
-
-bool publish(Arena* arena, const Arena::Range& range) {
-  if (g_arena_count == kMostArenas) return false;
-  uint16_t id = g_arena_count++;
-  arena->initialise(id, range);
-  g_arena_by_id[id] = arena;
-  arena->next = g_arenas.load(std::memory_order_relaxed);
-  g_arenas.store(arena, std::memory_order_release);
-  return true;
 }
 
 // Address space to reserve at first: several times the machine's memory, so that fragmentation of addresses
@@ -90,7 +79,7 @@ Slice* take_from_new_region(SliceCount slices, size_t alignment, bool* zero) {
     return nullptr;
   }
   Arena* arena = new (place) Arena();
-  if (!publish(arena, range)) {
+  if (!arena_publish_locked(arena, range, nullptr, true)) {
     os::release(start, bytes);
     return nullptr;
   }
@@ -100,7 +89,7 @@ Slice* take_from_new_region(SliceCount slices, size_t alignment, bool* zero) {
 Slice* take_from_others(SliceCount slices, size_t alignment, bool* zero) {
   Slice* span = nullptr;
   for (Arena* arena = first_arena(); span == nullptr && arena != nullptr; arena = arena->next) {
-    if (arena != &g_cage_arena) span = arena->take(slices, alignment, zero);
+    if (arena != &g_cage_arena && arena->group() == nullptr) span = arena->take(slices, alignment, zero);
   }
   return span;
 }
@@ -116,22 +105,18 @@ bool cage_initialise() {
   }
   if (start == nullptr) return false;
   apply_huge_page_policy(start, bytes);
-  if (!publish(&g_cage_arena, range_of(start, bytes, 0))) return false;
+  {
+    LockGuard guard(g_region_lock);
+    if (!arena_publish_locked(&g_cage_arena, range_of(start, bytes, 0), nullptr, false)) return false;
+  }
   g_cage = {start, bytes};
   return true;
 }
 
-Arena* first_arena() { return g_arenas.load(std::memory_order_acquire); }
-
-Arena* arena_of(const Slice* slice) { return g_arena_by_id[slice->arena_id]; }
-
 Slice* find_slice(const void* p) {
   uintptr_t offset = reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(g_cage.base);
   if (EBB_LIKELY(offset < g_cage.size)) return cage_slice(offset);
-  for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) {
-    if (arena->contains(p)) return arena->slice_of(p);
-  }
-  return nullptr;
+  return address_map_find(reinterpret_cast<uintptr_t>(p));
 }
 
 namespace {
@@ -157,7 +142,38 @@ Slice* take_span(SliceCount slices, size_t alignment, bool* zero) {
   return take_span_slow(slices, alignment, zero);
 }
 
+namespace {
+
+// A sub-process grows by arenas of this size, or more where a single request is larger.
+constexpr size_t kGroupArenaBytes = 32 * MiB;
+
+Slice* take_from_group(ArenaGroup group, SliceCount slices, size_t alignment, bool* zero) {
+  for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) {
+    if (arena->group() != group) continue;
+    Slice* span = arena->take(slices, alignment, zero);
+    if (span != nullptr) return span;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Slice* take_span_from(const SpanSource& source, SliceCount slices, size_t alignment, bool* zero) {
+  if (EBB_LIKELY(source.is_everybodys())) return take_span(slices, alignment, zero);
+  if (source.only != nullptr) return source.only->take(slices, alignment, zero);
+  Slice* span = take_from_group(source.group, slices, alignment, zero);
+  if (EBB_LIKELY(span != nullptr)) return span;
+  ArenaTraits traits;
+  traits.group = source.group;
+  traits.owner = source.group;
+  size_t bytes = max_of(slices.bytes() + (alignment > kSliceBytes ? alignment : 0), kGroupArenaBytes);
+  // Other threads may use up the new arena at once; the next one is for whoever comes then.
+  if (arena_reserve(bytes, traits) == nullptr) return nullptr;
+  return take_from_group(source.group, slices, alignment, zero);
+}
+
 void arenas_lock_for_fork() {
+  g_region_lock.lock();
   g_purge_step_lock.lock();
   for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) arena->lock_for_fork();
 }
@@ -165,6 +181,7 @@ void arenas_lock_for_fork() {
 void arenas_unlock_after_fork(bool child) {
   for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) arena->unlock_after_fork(child);
   child ? g_purge_step_lock.reset_after_fork() : g_purge_step_lock.unlock();
+  child ? g_region_lock.reset_after_fork() : g_region_lock.unlock();
 }
 
 }  // namespace ebb

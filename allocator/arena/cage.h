@@ -10,6 +10,7 @@
 #pragma once
 
 #include "arena/arena.h"
+#include "arena/arena_list.h"
 #include "arena/slice.h"
 #include "base/compiler.h"
 #include "base/units.h"
@@ -32,10 +33,6 @@ EBB_INLINE Slice* cage_slice(uintptr_t offset) {
 
 // The metadata of the slice that holds `p`, wherever that is; null when p is not Ebb's. Lock-free.
 Slice* find_slice(const void* p);
-
-// All arenas, newest first. Arenas are never removed while the process lives, so the list needs no lock.
-Arena* first_arena();
-Arena* arena_of(const Slice* slice);
 
 // Takes a span from the main arenas: from the cage, from further reservations, from a new one; before giving
 // up it returns free memory to the OS, which joins what was apart. Null: out of memory.

@@ -28,6 +28,7 @@ enum class SliceKind : uint8_t {
   kPage,          // first slice of a page of equal blocks
   kPageInterior,  // a further slice of such a page; `back` leads to the first
   kLarge,         // first slice of a span that is one block
+  kArena,         // first slice of a span that is an arena of its own (arena/adopted.h)
   kMeta,          // memory of the allocator's own structures
 };
 

@@ -47,6 +47,8 @@ void add_span(Snapshot* snapshot, Slice* span) {
     case SliceKind::kMeta:
       snapshot->metadata_bytes += bytes;
       return;
+    case SliceKind::kArena:  // walked by itself
+      return;
     case SliceKind::kPage:
       add_page(snapshot, page);
       break;

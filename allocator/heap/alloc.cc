@@ -7,6 +7,7 @@
 #include "heap/heap.h"
 #include "heap/large.h"
 #include "heap/misuse.h"
+#include "heap/parts.h"
 #include "heap/process.h"
 #include "heap/refill.h"
 #include "os/os.h"
@@ -14,24 +15,45 @@
 namespace ebb {
 namespace {
 
-// Takes a block of class `cls` from the calling thread's current heap. `fresh` as in refill().
-void* take_block(size_t cls, bool* fresh) {
+// Tells the program that a limited heap has refused a request; nothing is held.
+EBB_COLD void report_limit(FirstClassHeap* heap, size_t size) {
+  size_t charged = heap->charged_bytes.load(std::memory_order_relaxed);
+  size_t limit = heap->limit_bytes.load(std::memory_order_relaxed);
+  if (charged <= limit && good_bytes(size) <= limit - charged) return;  // the memory itself was refused
+  LimitCallback callback = heap->limit_callback.load(std::memory_order_acquire);
+  if (callback != nullptr) callback(heap, size, heap->limit_argument.load(std::memory_order_relaxed));
+}
+
+}  // namespace
+
+void* take_block(Heap* from, size_t cls, bool* fresh) {
   Thread* thread = thread_self();
   if (EBB_UNLIKELY(thread == nullptr)) return nullptr;
-  Block* block;
+  Block* block = nullptr;
   {
     Gate gate(thread);
     if (EBB_UNLIKELY(!gate.is_open())) return nullptr;
-    ThreadHeap* heap = thread->current;
-    if (heap->free[cls] == nullptr) {
-      if (EBB_UNLIKELY(!refill(heap, cls, fresh))) return nullptr;
+    ThreadHeap* heap = from == nullptr ? thread->current : part_get(thread, from);
+    if (EBB_UNLIKELY(heap == nullptr)) return nullptr;
+    from = heap->heap;
+    if (heap->free[cls] != nullptr || refill(heap, cls, fresh)) {
+      block = heap->free[cls];
+      heap->free[cls] = block->next;
     }
-    block = heap->free[cls];
-    heap->free[cls] = block->next;
   }
   run_deferred();
+  if (EBB_UNLIKELY(block == nullptr && !from->is_main())) report_limit(first_class(from), class_bytes(cls));
   return block;
 }
+
+void* take_large(Heap* heap, size_t size, size_t alignment, bool* zero) {
+  if (!process_start()) return nullptr;
+  void* p = large_allocate(heap, size, alignment, zero);
+  if (EBB_UNLIKELY(p == nullptr && !heap->is_main())) report_limit(first_class(heap), size);
+  return p;
+}
+
+namespace {
 
 // The last word on a request: errno says why there is no block.
 EBB_INLINE void* or_out_of_memory(void* p) {
@@ -39,13 +61,11 @@ EBB_INLINE void* or_out_of_memory(void* p) {
   return p;
 }
 
-EBB_NOINLINE void* allocate_more(size_t cls) { return or_out_of_memory(take_block(cls, nullptr)); }
+EBB_NOINLINE void* allocate_more(size_t cls) { return or_out_of_memory(take_block(nullptr, cls, nullptr)); }
 
 EBB_NOINLINE void* allocate_large(size_t size, size_t alignment, bool* zero) {
-  if (!process_start()) return nullptr;
   Thread* thread = thread_self_if_any();
-  Heap* heap = thread != nullptr ? thread->current->heap : &g_main_heap;
-  return large_allocate(heap, size, alignment, zero);
+  return take_large(thread != nullptr ? thread->current->heap : &g_main_heap, size, alignment, zero);
 }
 
 }  // namespace
@@ -94,7 +114,7 @@ void* allocate_zeroed_slow(size_t size) {
     return memset(block, 0, size);
   }
   bool fresh = false;
-  void* p = take_block(cls, &fresh);
+  void* p = take_block(nullptr, cls, &fresh);
   if (p != nullptr) memset(p, 0, fresh ? min_of(size, sizeof(Block)) : size);
   return or_out_of_memory(p);
 }

@@ -34,6 +34,12 @@ EBB_HIDDEN EBB_NOINLINE void release_outside(void* p);
 EBB_HIDDEN EBB_NOINLINE void release_foreign(void* p, Page* page);
 EBB_HIDDEN EBB_NOINLINE void release_emptied(Page* page);
 
+// A block of class `cls` from the calling thread's part of a heap; null `from`: of its current one. `fresh` (may be
+// null) is set to whether the block was never used and reads as zero but for its link.
+void* take_block(Heap* from, size_t cls, bool* fresh);
+// A block with a span of its own; `zero` as in large_allocate.
+void* take_large(Heap* heap, size_t size, size_t alignment, bool* zero);
+
 // ---- fast paths ----
 
 EBB_INLINE void* allocate(size_t size) {

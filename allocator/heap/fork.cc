@@ -8,7 +8,8 @@
 // back into use; pages that they had claimed but not released (remote::push by a thread outside its gate)
 // are found by looking at every page. A block that was in the hands of such a thread is lost.
 #include "arena/cage.h"
-#include "heap/heap.h"
+#include "heap/heap_lifetime.h"
+#include "heap/parts.h"
 #include "heap/process.h"
 #include "heap/shared_pages.h"
 #include "heap/thread.h"
@@ -21,24 +22,6 @@ constinit ForkHooks g_fork_hooks{};
 constinit std::atomic<bool> g_scavenger_present{false};
 
 namespace {
-
-const uint32_t* gate_word(const Thread* thread) { return reinterpret_cast<const uint32_t*>(&thread->gate); }
-
-void freeze(Thread* thread) {
-  for (int spins = 0;; ++spins) {
-    uint32_t state = kRunning;
-    if (thread->gate.compare_exchange_weak(state, kFrozen, std::memory_order_acquire)) return;
-    if (state == kParked && thread->gate.compare_exchange_weak(state, kFrozenParked, std::memory_order_acquire)) return;
-    if (spins > 64) os::wait(gate_word(thread), state, 50000);
-    cpu_relax();
-  }
-}
-
-void thaw(Thread* thread) {
-  uint32_t state = thread->gate.load(std::memory_order_relaxed) == kFrozenParked ? kParked : kRunning;
-  thread->gate.store(state, std::memory_order_release);
-  os::wake(gate_word(thread), INT32_MAX);
-}
 
 template <class Visit>
 void for_each_other_thread(Visit visit) {
@@ -53,9 +36,10 @@ void prepare() {
   process_start();
   if (g_fork_hooks.prepare != nullptr) g_fork_hooks.prepare();
   g_thread_lock.lock();
-  for_each_other_thread(freeze);
+  for_each_other_thread(thread_freeze);
+  heaps_lock_registry_for_fork();
   g_sweep_step_lock.lock();
-  g_main_heap.lock.lock();
+  heaps_lock_for_fork();
   arenas_lock_for_fork();
   meta_lock_for_fork();
 }
@@ -64,13 +48,14 @@ void unlock_all(bool child) {
   meta_unlock_after_fork(child);
   arenas_unlock_after_fork(child);
   auto open = [child](Lock& lock) { child ? lock.reset_after_fork() : lock.unlock(); };
-  open(g_main_heap.lock);
+  heaps_unlock_after_fork(child);
   open(g_sweep_step_lock);
+  heaps_unlock_registry_after_fork(child);
 }
 
 void parent() {
   unlock_all(false);
-  for_each_other_thread(thaw);
+  for_each_other_thread(thread_thaw);
   g_thread_lock.unlock();
   if (g_fork_hooks.parent != nullptr) g_fork_hooks.parent();
 }
@@ -114,6 +99,7 @@ void child() {
     Thread* thread = dead;
     dead = thread->next;
     thread_release_pages(thread, true);
+    parts_leave(thread);
     thread_forget_unlinked(thread);
   }
   if (!alone) release_orphans();

@@ -2,6 +2,7 @@
 
 #include "arena/cage.h"
 #include "base/bits.h"
+#include "heap/membership.h"
 #include "heap/misuse.h"
 #include "heap/thread.h"
 #include "os/os.h"
@@ -29,9 +30,9 @@ size_t next_colour_offset() {
   return g_next_colour.fetch_add(5, std::memory_order_relaxed) % kColours * kColourStep;
 }
 
-void* finish(Page* page, Heap* heap, size_t size, size_t offset) {
+// Makes a span into a block; its heap is charged.
+void* finish(Page* page, size_t size, size_t offset) {
   page->owner.store(kNoOwner, std::memory_order_relaxed);
-  page->heap = heap;
   page->flags = 0;
   page->large.usable = large_usable(size);
   page->large.offset = offset;
@@ -42,7 +43,49 @@ void* finish(Page* page, Heap* heap, size_t size, size_t offset) {
 
 size_t span_bytes(const Page* page) { return size_t{page->slices} << kSliceShift; }
 
-// Gives the span back; `clean`: its memory is gone already.
+void join(Heap* heap, Page* page) {
+  page->heap.store(heap, std::memory_order_relaxed);
+  if (EBB_LIKELY(heap->is_main())) return;
+  LockGuard guard(heap->lock);
+  add_span_locked(first_class(heap), page);
+}
+
+void leave(Page* page) {
+  if (EBB_LIKELY(page->heap.load(std::memory_order_relaxed) == &g_main_heap)) return;
+  Heap* heap = lock_heap_of(page);
+  if (!heap->is_main()) {
+    remove_span_locked(first_class(heap), page);
+    uncharge(heap, charge_of(page));
+  }
+  heap->lock.unlock();
+}
+
+// Another size, within the span or what it is about to become; false when the heap's limit forbids it.
+bool set_usable(Page* page, size_t usable) {
+  if (EBB_LIKELY(page->heap.load(std::memory_order_relaxed) == &g_main_heap)) {
+    page->large.usable = usable;
+    return true;
+  }
+  Heap* heap = lock_heap_of(page);
+  bool allowed = usable <= page->large.usable || charge(heap, usable - page->large.usable);
+  if (usable < page->large.usable) uncharge(heap, page->large.usable - usable);
+  if (allowed) page->large.usable = usable;
+  heap->lock.unlock();
+  return allowed;
+}
+
+// Puts `to` in the place of `from` in their heap, with what it is charged.
+void replace(Page* from, Page* to) {
+  Heap* heap = lock_heap_of(from);
+  to->heap.store(heap, std::memory_order_relaxed);
+  if (!heap->is_main()) {
+    remove_span_locked(first_class(heap), from);
+    add_span_locked(first_class(heap), to);
+  }
+  heap->lock.unlock();
+}
+
+// Gives the span of a block that is in no heap any more back; `clean`: its memory is gone already.
 void give_back(Page* page, bool clean) {
   count(Counter::k_large_freed);
   // Moved OS pages form a mapping of their own. Renewed, it joins its neighbours, so the number of mappings
@@ -59,52 +102,74 @@ void* large_allocate(Heap* heap, size_t size, size_t alignment, bool* zero) {
   size_t offset = size >= kColouredLeast && alignment <= kColourStep ? next_colour_offset() : 0;
   size_t slices = (large_usable(size) + offset + kSliceBytes - 1) >> kSliceShift;
   if (EBB_UNLIKELY(slices > UINT32_MAX / 2 || alignment >> kSliceShift > UINT32_MAX / 2)) return nullptr;
-  Slice* span = take_span({static_cast<uint32_t>(slices)}, alignment, zero);
-  if (EBB_UNLIKELY(span == nullptr)) return nullptr;
-  return finish(as_page(span), heap, size, offset);
+  if (EBB_UNLIKELY(!charge(heap, large_usable(size)))) return nullptr;
+  Slice* span = take_span_from(source_of(heap), {static_cast<uint32_t>(slices)}, alignment, zero);
+  if (EBB_UNLIKELY(span == nullptr)) {
+    uncharge(heap, large_usable(size));
+    return nullptr;
+  }
+  void* p = finish(as_page(span), size, offset);
+  join(heap, as_page(span));
+  return p;
 }
 
 void large_release(Page* page, void* p) {
   if (EBB_UNLIKELY(p != page->start + page->large.offset)) return report_invalid_pointer("free", p);
+  leave(page);
   give_back(page, false);
 }
 
+void large_free_left(Page* page) { give_back(page, false); }
+
+namespace {
+
+// Moves the OS pages of a block that has no room to grow; null when a copy would be better or is all there is.
+void* move_pages_of(Page* page, size_t size) {
+  size_t offset = page->large.offset;
+  size_t old_usable = page->large.usable;
+  size_t usable = large_usable(size);
+  if (old_usable < kMoveLeast || !arena_of(page)->may_remap()) return nullptr;
+  SliceCount roomy = SliceCount::from_bytes_up(usable + offset + usable / kGrowthShare);
+  Slice* span = take_span_from(source_of(page->heap.load(std::memory_order_relaxed)), roomy, kSliceBytes, nullptr);
+  if (span == nullptr) return nullptr;
+  if (!arena_of(span)->may_remap() || !set_usable(page, usable) ||
+      !os::move_pages(page->start, span->start, span_bytes(page))) {
+    set_usable(page, old_usable);
+    arena_of(span)->give(span);
+    return nullptr;
+  }
+  void* result = finish(as_page(span), size, offset);
+  as_page(span)->flags |= kFlagMoved;
+  replace(page, as_page(span));
+  give_back(page, true);
+  return result;
+}
+
+}  // namespace
+
 void* large_resize(Page* page, size_t size) {
   size_t offset = page->large.offset;
+  size_t old_usable = page->large.usable;
   size_t usable = large_usable(size);
   char* p = page->start + offset;
   if (usable + offset <= span_bytes(page)) {
     // Shrinking gives whole slices back; a span that keeps some slack for growth loses it only then.
     SliceCount keep = SliceCount::from_bytes_up(usable + offset);
-    if (usable < page->large.usable && keep.value < page->slices) arena_of(page)->give_tail(page, keep);
-    page->large.usable = usable;
+    if (!set_usable(page, usable)) return nullptr;
+    if (usable < old_usable && keep.value < page->slices) arena_of(page)->give_tail(page, keep);
     run_deferred();
     return p;
   }
-  if (size > kMaxRequestBytes / 2) return nullptr;
-  SliceCount wanted = SliceCount::from_bytes_up(usable + offset);
-  if (arena_of(page)->extend(page, wanted)) {
-    page->large.usable = usable;
-    return p;
-  }
-  if (page->large.usable < kMoveLeast) return nullptr;
-  SliceCount roomy = SliceCount::from_bytes_up(usable + offset + usable / kGrowthShare);
-  Slice* span = take_span(roomy, kSliceBytes, nullptr);
-  if (span == nullptr) return nullptr;
-  if (!os::move_pages(page->start, span->start, span_bytes(page))) {
-    arena_of(span)->give(span);
-    return nullptr;
-  }
-  void* result = finish(as_page(span), page->heap, size, offset);
-  as_page(span)->flags |= kFlagMoved;
-  give_back(page, true);
-  return result;
+  if (size > kMaxRequestBytes / 2 || !set_usable(page, usable)) return nullptr;
+  if (arena_of(page)->extend(page, SliceCount::from_bytes_up(usable + offset))) return p;
+  set_usable(page, old_usable);
+  return move_pages_of(page, size);
 }
 
 bool large_clear(Page* page, size_t size) {
   // Half a millisecond of clearing, or one system call and faults only for what is touched.
   constexpr size_t kPurgeLeast = 1 * MiB;
-  return size >= kPurgeLeast && os::purge(page->start, span_bytes(page));
+  return size >= kPurgeLeast && arena_of(page)->may_remap() && os::purge(page->start, span_bytes(page));
 }
 
 }  // namespace ebb

@@ -16,6 +16,9 @@ void* large_allocate(Heap* heap, size_t size, size_t alignment, bool* zero);
 // `page` is the metadata of the slice that holds p and has kind kLarge.
 void large_release(Page* page, void* p);
 
+// Frees a block that the caller has taken out of its heap.
+void large_free_left(Page* page);
+
 // Resizes where it stands or by moving OS pages; null when only a copy would do. p is the block of `page`.
 void* large_resize(Page* page, size_t size);
 

@@ -55,6 +55,20 @@ void report_double_free(const void* p) {
   finish(message);
 }
 
+void report_heap_misuse(const char* operation, const void* heap, const char* reason) {
+  Message message;
+  message.text("ebb: ").text(operation).text(" of heap ").pointer(heap).text(": ").text(reason);
+  finish(message);
+}
+
+void report_foreign_block(const char* operation, const void* p, const void* heap) {
+  Message message;
+  message.text("ebb: ").text(operation).text(" in heap ").pointer(heap).text(" of ").pointer(p);
+  message.text(", which is not a block of it: ");
+  describe(message, p);
+  finish(message);
+}
+
 void report_wrong_size(const void* p, size_t said_bytes, size_t usable_bytes) {
   Message message;
   message.text("ebb: sized free of ").pointer(p).text(" says ").number(said_bytes);

@@ -14,6 +14,12 @@ EBB_COLD void report_invalid_pointer(const char* operation, const void* p);
 // The block `p` was freed before.
 EBB_COLD void report_double_free(const void* p);
 
+// `heap` was given to `operation`, which cannot be done: `reason` says why.
+EBB_COLD void report_heap_misuse(const char* operation, const void* heap, const char* reason);
+
+// The block `p` was given to `operation` with a heap that it does not belong to.
+EBB_COLD void report_foreign_block(const char* operation, const void* p, const void* heap);
+
 // A sized or aligned free said something else than the allocation.
 EBB_COLD void report_wrong_size(const void* p, size_t said_bytes, size_t usable_bytes);
 

@@ -4,6 +4,7 @@
 
 #include "arena/cage.h"
 #include "config/options.h"
+#include "heap/parts.h"
 #include "heap/thread.h"
 #include "os/message.h"
 #include "os/os.h"
@@ -30,6 +31,7 @@ void on_thread_end(void* value) {
     tls_owner = kNobodyHere;
     tls_thread = nullptr;
     thread_release_pages(thread, false);
+    parts_leave(thread);
   }
   thread_forget(thread);
   run_deferred();

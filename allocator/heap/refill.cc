@@ -6,6 +6,7 @@
 #include "arena/cage.h"
 #include "base/bits.h"
 #include "heap/heap.h"
+#include "heap/membership.h"
 #include "heap/shared_pages.h"
 #include "heap/thread.h"
 #include "os/os.h"
@@ -20,38 +21,74 @@ uint32_t carve_quota(const Page* page) {
   return max_of<uint32_t>(static_cast<uint32_t>(os::page_bytes() / page->block_bytes), 1);
 }
 
-// Gets blocks of a page the thread owns onto page->free; false when it is full.
-bool gather(Page* page, bool* fresh) {
+// Carves an OS page's worth, less near the heap's limit; false when not a block is left of that.
+bool carve_within_limit(Heap* heap, Page* page) {
+  uint32_t blocks = min_of<uint32_t>(carve_quota(page), page->capacity - page->carved);
+  while (!charge(heap, size_t{blocks} * page->block_bytes)) {
+    if (blocks == 1) return false;
+    blocks = 1;
+  }
+  page_carve(page, blocks);
+  return true;
+}
+
+enum class Gathered { kSome, kFull, kLimited };
+
+// Gets blocks of a page the thread owns onto page->free.
+Gathered gather(Heap* heap, Page* page, bool* fresh) {
   if (page->free == nullptr) page_fold_remote(page);
   if (page->free != nullptr) {
-    if (is_short_batch(page)) page_carve(page, carve_quota(page));
-    return true;
+    if (is_short_batch(page)) carve_within_limit(heap, page);
+    return Gathered::kSome;
   }
   if (page->hole_blocks != 0) {
     page_fill_hole(page);
-    return true;
+    return Gathered::kSome;
   }
-  if (page->carved == page->capacity) return false;
+  if (page->carved == page->capacity) return Gathered::kFull;
   if (fresh != nullptr) *fresh = (page->flags & kFlagZero) != 0;
-  page_carve(page, carve_quota(page));
-  return true;
+  return carve_within_limit(heap, page) ? Gathered::kSome : Gathered::kLimited;
 }
 
 Page* new_page(ThreadHeap* heap, size_t cls) {
   bool zero;
-  Slice* span = take_span({class_slices(cls)}, kSliceBytes, &zero);
+  Slice* span = take_span_from(source_of(heap->heap), {class_slices(cls)}, kSliceBytes, &zero);
   if (span == nullptr) return nullptr;
   count(Counter::k_pages_made);
-  return page_make(span, cls, heap->heap, zero);
+  Page* page = page_make(span, cls, heap->heap, zero);
+  if (EBB_UNLIKELY(!heap->heap->is_main())) {
+    LockGuard guard(heap->heap->lock);
+    add_span_locked(first_class(heap->heap), page);
+  }
+  return page;
+}
+
+// Before a heap at its limit takes a page for another class: what its classes keep in reserve is given up, and
+// empty pages with it. False when the next block would still be too much.
+EBB_COLD bool make_room(ThreadHeap* heap, size_t cls) {
+  FirstClassHeap* limited = first_class(heap->heap);
+  auto has_room = [&] {
+    return limited->charged_bytes.load(std::memory_order_relaxed) + class_bytes(cls) <=
+           limited->limit_bytes.load(std::memory_order_relaxed);
+  };
+  if (has_room()) return true;
+  thread_heap_release(heap, false);
+  return has_room();
 }
 
 }  // namespace
 
 bool refill(ThreadHeap* heap, size_t cls, bool* fresh) {
   if (fresh != nullptr) *fresh = false;
-  Page* page = heap->active[cls];
-  while (page == nullptr || !gather(page, fresh)) {
+  for (;;) {
+    Page* page = heap->active[cls];
     if (page != nullptr) {
+      Gathered gathered = gather(heap->heap, page, fresh);
+      if (EBB_LIKELY(gathered == Gathered::kSome)) break;
+      if (gathered == Gathered::kLimited) {
+        if (!make_room(heap, cls)) return false;
+        continue;
+      }
       // Full: nobody's, so that whoever frees its blocks can make it available again.
       heap->active[cls] = nullptr;
       page_release(page);
@@ -69,7 +106,7 @@ bool refill(ThreadHeap* heap, size_t cls, bool* fresh) {
     }
     heap->active[cls] = page;
   }
-  heap->free[cls] = page_take_list(page);
+  heap->free[cls] = page_take_list(heap->active[cls]);
   return true;
 }
 

@@ -2,6 +2,7 @@
 #include "heap/alloc.h"
 #include "heap/large.h"
 #include "heap/misuse.h"
+#include "heap/parts.h"
 #include "heap/shared_pages.h"
 #include "page/remote.h"
 
@@ -11,9 +12,11 @@ namespace {
 // Keeps a claimed page in reserve, if the thread allocates from its class and has no other there. One that
 // only frees keeps none: what it frees is for others to find.
 bool keep_as_spare(Thread* thread, Page* page) {
-  ThreadHeap* heap = thread_heap_find(thread, page->heap);
+  ThreadHeap* heap = part_find(thread, page->heap.load(std::memory_order_relaxed));
   size_t cls = page->cls;
   if (heap == nullptr || heap->active[cls] == nullptr || heap->spare[cls] != nullptr) return false;
+  // The page may have moved to another heap before the look-up; from here on the gate keeps it in this one.
+  if (page->heap.load(std::memory_order_relaxed) != heap->heap) return false;
   page_fold_remote(page);
   if (page->countdown == 0) return false;
   page_unlist(page);
@@ -79,7 +82,9 @@ void release_emptied(Page* page) {
   {
     Gate gate(thread);
     if (!gate.is_open()) return;
-    ThreadHeap* heap = thread_heap_find(thread, page->heap);
+    // Entering may have given it up, as a page of a deleted heap.
+    if (page->owner.load(std::memory_order_relaxed) != thread->id()) return;
+    ThreadHeap* heap = part_find(thread, page->heap.load(std::memory_order_relaxed));
     if (heap == nullptr || heap->spare[page->cls] != page) return;
     heap->spare[page->cls] = nullptr;
     page_retire(page);

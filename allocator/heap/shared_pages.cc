@@ -2,6 +2,7 @@
 
 #include "arena/cage.h"
 #include "base/bits.h"
+#include "heap/membership.h"
 #include "os/os.h"
 #include "page/remote.h"
 #include "stats/counters.h"
@@ -9,7 +10,7 @@
 namespace ebb {
 
 constinit Lock g_sweep_step_lock{LockRank::kSweepStep};
-constinit Heap g_main_heap{0};
+constinit Heap g_main_heap{false};
 constinit std::atomic<uint64_t> g_sparse_pages{0};
 
 namespace {
@@ -31,38 +32,23 @@ bool worth_listing(const Page* page, uint32_t live) {
 }
 
 // A page with few live blocks waits for the scavenger to punch holes in it. Counted behind its release: a punch sets
-// the count to zero before it looks, so it finds the page released, or the count tells of it afterwards.
-void count_sparse() {
+// the count to zero before it looks, so it finds the page released, or the count tells of it afterwards. The page is
+// anybody's by then; its heap may be another one, but it always is one.
+void count_sparse(const Page* page) {
+  Heap* heap = page->heap.load(std::memory_order_relaxed);
+  if (!heap->is_main()) first_class(heap)->has_sparse.store(true, std::memory_order_seq_cst);
   if (g_sparse_pages.fetch_add(1, std::memory_order_seq_cst) == 0) announce_armed();
 }
 
 void list_page(Page* page, bool at_back) {
-  Heap* heap = page->heap;
-  LockGuard guard(heap->lock);
-  std::atomic<Page*>& front_cell = heap->shared[page->cls];
-  Page* front = front_cell.load(std::memory_order_relaxed);
-  if (front == nullptr) {
-    page->next = page->prev = page;
-    front_cell.store(page, std::memory_order_relaxed);
-  } else {
-    page->next = front;
-    page->prev = front->prev;
-    page->prev->next = page;
-    front->prev = page;
-    if (!at_back) front_cell.store(page, std::memory_order_relaxed);
-  }
+  Heap* heap = lock_heap_of(page);
+  list_page_locked(heap, page, at_back);
   page->flags |= kFlagListed;
+  heap->lock.unlock();
 }
 
-void unlist_locked(Heap* heap, Page* page) {
-  std::atomic<Page*>& front = heap->shared[page->cls];
-  if (page->next == page) {
-    front.store(nullptr, std::memory_order_relaxed);
-  } else {
-    page->next->prev = page->prev;
-    page->prev->next = page->next;
-    if (front.load(std::memory_order_relaxed) == page) front.store(as_page(page->next), std::memory_order_relaxed);
-  }
+void unlist_claimed_locked(Heap* heap, Page* page) {
+  unlist_page_locked(heap, page);
   page->flags &= static_cast<uint8_t>(~kFlagListed);
 }
 
@@ -70,12 +56,22 @@ void unlist_locked(Heap* heap, Page* page) {
 
 void page_unlist(Page* page) {
   if ((page->flags & kFlagListed) == 0) return;
-  LockGuard guard(page->heap->lock);
-  unlist_locked(page->heap, page);
+  Heap* heap = lock_heap_of(page);
+  unlist_claimed_locked(heap, page);
+  heap->lock.unlock();
 }
 
 void page_retire(Page* page) {
-  page_unlist(page);
+  // Pages of the main heap stay there.
+  if ((page->flags & kFlagListed) != 0 || page->heap.load(std::memory_order_relaxed) != &g_main_heap) {
+    Heap* heap = lock_heap_of(page);
+    if ((page->flags & kFlagListed) != 0) unlist_claimed_locked(heap, page);
+    if (!heap->is_main()) {
+      remove_span_locked(first_class(heap), page);
+      uncharge(heap, charge_of(page));
+    }
+    heap->lock.unlock();
+  }
   page_unmake(page);
   count(Counter::k_pages_freed);
   arena_of(page)->give(page);
@@ -97,16 +93,20 @@ void page_release(Page* page) {
     // Released last: from here on the page is anybody's.
     if (remote::try_release(page, &word, release_threshold(page, live, sparse), is_sparse)) break;
   }
-  if (is_sparse) count_sparse();
+  if (is_sparse) count_sparse(page);
   count(Counter::k_pages_released);
 }
 
-Page* page_claim_sparse(Heap* heap, size_t cls, Page* anchor) {
+Page* page_claim_sparse(Heap* heap, uint64_t serial, size_t cls, Page* anchor) {
   // So many pages at a time: the lock is held for some microseconds. A page that is not sparse is the mark then.
   constexpr int kLooks = 64;
+  if (heap->shared[cls].load(std::memory_order_relaxed) == nullptr) return nullptr;  // read again under the lock
   LockGuard guard(heap->lock);
+  if (!heap->is_main() && first_class(heap)->serial.load(std::memory_order_relaxed) != serial) return nullptr;
   Page* front = heap->shared[cls].load(std::memory_order_relaxed);
   if (front == nullptr || anchor == front) return nullptr;
+  // The heap was deleted meanwhile, and its structure may be another heap's: the rest is found with the main heap.
+  if (anchor != nullptr && anchor->heap.load(std::memory_order_relaxed) != heap) return nullptr;
   Page* page = as_page(anchor != nullptr ? anchor->prev : front->prev);
   for (int i = 0;; ++i, page = as_page(page->prev)) {
     if ((remote::is_sparse(page) || i >= kLooks) && remote::try_claim(page)) return page;
@@ -123,7 +123,7 @@ Page* page_adopt(Heap* heap, size_t cls) {
   Page* page = front;
   for (int i = 0; i < kTries && page != nullptr; ++i) {
     if (remote::try_claim(page)) {
-      unlist_locked(heap, page);
+      unlist_claimed_locked(heap, page);
       count(Counter::k_pages_adopted);
       return page;
     }

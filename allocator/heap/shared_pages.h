@@ -19,8 +19,9 @@ Page* page_adopt(Heap* heap, size_t cls);
 
 // For the scavenger: the next sparse page of a list, claimed, from the back to the front. `anchor` is the page
 // that the last call returned, still claimed, or null at first; it stays where it is in the list, so it marks
-// the place. A page that is not sparse may come, as a mark. Null at the end.
-Page* page_claim_sparse(Heap* heap, size_t cls, Page* anchor);
+// the place. A page that is not sparse may come, as a mark. Null at the end, and when a first-class heap is not
+// in the life of that serial any more.
+Page* page_claim_sparse(Heap* heap, uint64_t serial, size_t cls, Page* anchor);
 
 // Not 0 when pages may wait for the scavenger to punch holes. It sets this to zero before it looks, and whoever
 // releases a sparse page adds to it afterwards, so none is forgotten.

@@ -26,6 +26,8 @@ void (*g_deferred_hook)() = nullptr;
 
 namespace {
 
+const uint32_t* gate_word(const Thread* thread) { return reinterpret_cast<const uint32_t*>(&thread->gate); }
+
 void link_thread(Thread* thread) {
   LockGuard guard(g_thread_lock);
   thread->prev = nullptr;
@@ -40,6 +42,13 @@ void unlink_thread(Thread* thread) {
   (thread->prev != nullptr ? thread->prev->next : g_threads) = thread->next;
 }
 
+// The thread may have stopped between linking a freed block and counting it.
+void count_anew(Page* page) {
+  uint32_t free_blocks = 0;
+  for (Block* block = page->free; block != nullptr; block = block->next) ++free_blocks;
+  page->countdown = page->carved - page->hole_blocks - free_blocks;
+}
+
 // Puts the thread's list of one class back into its active page and gives both of its pages up.
 void release_class(ThreadHeap* heap, size_t cls, bool recount) {
   Page* active = heap->active[cls];
@@ -49,12 +58,7 @@ void release_class(ThreadHeap* heap, size_t cls, bool recount) {
   heap->free[cls] = nullptr;
   for (Page* page : {active, spare}) {
     if (page == nullptr) continue;
-    if (recount) {
-      // The thread may have stopped between linking a freed block and counting it.
-      uint32_t free_blocks = 0;
-      for (Block* block = page->free; block != nullptr; block = block->next) ++free_blocks;
-      page->countdown = page->carved - page->hole_blocks - free_blocks;
-    }
+    if (recount) count_anew(page);
     if (page == active) page_put_list(page, list);
     page_release(page);
   }
@@ -81,37 +85,34 @@ Thread* thread_self() {
   return thread;
 }
 
-ThreadHeap* thread_heap_find(Thread* thread, const Heap* heap) {
-  if (EBB_LIKELY(heap == &g_main_heap)) return &thread->main;
-  for (ThreadHeap* part = thread->heaps; part != nullptr; part = part->next) {
-    if (part->heap == heap) return part;
-  }
-  return nullptr;
-}
-
-ThreadHeap* thread_heap_get(Thread* thread, Heap* heap) {
-  ThreadHeap* part = thread_heap_find(thread, heap);
-  if (part != nullptr) return part;
-  void* memory = meta_take(sizeof(ThreadHeap));
-  if (memory == nullptr) return nullptr;
-  part = new (memory) ThreadHeap();
-  part->heap = heap;
-  part->thread = thread;
-  part->next = thread->heaps;
-  thread->heaps = part;
-  return part;
-}
-
 bool Gate::enter_slow() {
   for (int spins = 0;; ++spins) {
     uint32_t state = thread_->gate.load(std::memory_order_relaxed);
     if (state == kBusy) return false;
     if (state == kParked || state == kSweeping) thread_unpark(thread_);
     if (state == kRunning && thread_->gate.compare_exchange_weak(state, kBusy, std::memory_order_acquire)) return true;
-    // Frozen: fork is under way and takes well under a millisecond.
-    if (spins > 64) os::wait(reinterpret_cast<const uint32_t*>(&thread_->gate), state, 100000);
+    // Frozen: a fork, or the end of a heap, is under way and takes well under a millisecond.
+    if (spins > 64) os::wait(gate_word(thread_), state, 100000);
     cpu_relax();
   }
+}
+
+bool thread_freeze(Thread* thread) {
+  for (int spins = 0;; ++spins) {
+    uint32_t state = kRunning;
+    if (thread->gate.compare_exchange_weak(state, kFrozen, std::memory_order_acquire)) return false;
+    if (state == kParked && thread->gate.compare_exchange_weak(state, kFrozenParked, std::memory_order_acquire)) {
+      return true;
+    }
+    if (spins > 64) os::wait(gate_word(thread), state, 50000);
+    cpu_relax();
+  }
+}
+
+void thread_thaw(Thread* thread) {
+  uint32_t state = thread->gate.load(std::memory_order_relaxed) == kFrozenParked ? kParked : kRunning;
+  thread->gate.store(state, std::memory_order_release);
+  os::wake(gate_word(thread), INT32_MAX);
 }
 
 void thread_unpark(Thread* thread) {
@@ -124,7 +125,7 @@ void thread_unpark(Thread* thread) {
       state = kParked;
       if (thread->gate.compare_exchange_weak(state, kRunning, std::memory_order_acquire)) break;
       if (state == kRunning) break;
-      if (spins > 256) os::wait(reinterpret_cast<const uint32_t*>(&thread->gate), state, 1000000);
+      if (spins > 256) os::wait(gate_word(thread), state, 1000000);
       cpu_relax();
     }
     thread->wants_back.store(false, std::memory_order_relaxed);
@@ -134,18 +135,30 @@ void thread_unpark(Thread* thread) {
 }
 
 void thread_release_class(Thread* thread, size_t cls) {
+  thread_give_up_handover(thread, false);
   release_class(&thread->main, cls, false);
   for (ThreadHeap* part = thread->heaps; part != nullptr; part = part->next) release_class(part, cls, false);
 }
 
+void thread_heap_release(ThreadHeap* heap, bool recount) {
+  for (size_t cls = 0; cls < kClassCount; ++cls) {
+    if (heap->active[cls] != nullptr || heap->spare[cls] != nullptr) release_class(heap, cls, recount);
+  }
+}
+
+void thread_give_up_handover(Thread* thread, bool recount) {
+  while (Page* page = thread->handover) {
+    thread->handover = as_page(page->prev);
+    page->prev = nullptr;
+    if (recount) count_anew(page);
+    page_release(page);
+  }
+}
+
 void thread_release_pages(Thread* thread, bool recount) {
-  auto release = [recount](ThreadHeap* heap) {
-    for (size_t cls = 0; cls < kClassCount; ++cls) {
-      if (heap->active[cls] != nullptr || heap->spare[cls] != nullptr) release_class(heap, cls, recount);
-    }
-  };
-  release(&thread->main);
-  for (ThreadHeap* part = thread->heaps; part != nullptr; part = part->next) release(part);
+  thread_give_up_handover(thread, recount);
+  thread_heap_release(&thread->main, recount);
+  for (ThreadHeap* part = thread->heaps; part != nullptr; part = part->next) thread_heap_release(part, recount);
 }
 
 void thread_forget(Thread* thread) {
@@ -154,11 +167,7 @@ void thread_forget(Thread* thread) {
 }
 
 void thread_forget_unlinked(Thread* thread) {
-  for (ThreadHeap* part = thread->heaps; part != nullptr;) {
-    ThreadHeap* next = part->next;
-    meta_give(part, sizeof(ThreadHeap));
-    part = next;
-  }
+  EBB_ASSERT(thread->heaps == nullptr && thread->handover == nullptr);
   count(Counter::k_threads_gone);
   meta_give(thread, sizeof(Thread));
 }

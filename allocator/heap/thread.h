@@ -29,6 +29,16 @@ namespace ebb {
 
 enum GateState : uint32_t { kRunning = 0, kBusy, kParked, kSweeping, kFrozen, kFrozenParked };
 
+struct Subprocess;
+
+// The part of a first-class heap that the thread used lately. Set under the thread's gate, by the thread for heaps
+// that it uses, by others only to forget a heap that ends. So it may read an entry of a heap in use without its gate.
+struct RecentPart {
+  std::atomic<const Heap*> heap{nullptr};
+  std::atomic<ThreadHeap*> part{nullptr};
+};
+constexpr size_t kRecentParts = 16;
+
 struct Thread {
   std::atomic<uint32_t> gate{kRunning};
   std::atomic<bool> wants_back{false};  // parked, and waiting for the sweep to pause
@@ -36,8 +46,12 @@ struct Thread {
   uint16_t sweep_class = 0;             // where the sweep of the parked thread goes on
   uint64_t swept_ns = 0;                // when it was last swept
   ThreadHeap main;               // for the main heap
-  ThreadHeap* heaps = nullptr;   // for further heaps
+  ThreadHeap* heaps = nullptr;   // its parts of first-class heaps (heap/parts.h)
   ThreadHeap* current = nullptr; // what malloc uses: `main`, unless the program has set another
+  // Pages of deleted heaps that are still this thread's: it gives them up when it next enters. Linked by prev.
+  Page* handover = nullptr;
+  Subprocess* subprocess = nullptr;  // what it has entered; null: the process's own world
+  RecentPart recent[kRecentParts];
   Thread* next = nullptr;        // registry
   Thread* prev = nullptr;
 
@@ -55,9 +69,8 @@ EBB_TLS extern constinit thread_local Thread* tls_thread;
 Thread* thread_self();
 inline Thread* thread_self_if_any() { return tls_thread; }
 
-// The thread's part of a heap; null when it has none (find) or memory is out (get).
-ThreadHeap* thread_heap_find(Thread* thread, const Heap* heap);
-ThreadHeap* thread_heap_get(Thread* thread, Heap* heap);
+// Gives up the pages of Thread::handover; the caller holds the gate. `recount` as in thread_release_pages.
+EBB_COLD void thread_give_up_handover(Thread* thread, bool recount);
 
 // The gate of the calling thread, entered while this lives. is_open() is false when the thread was already
 // inside: a signal handler has interrupted the slow path, and nothing may be touched.
@@ -69,6 +82,7 @@ class Gate {
                                                             std::memory_order_relaxed)) ||
             enter_slow();
     thread->touched = true;
+    if (EBB_UNLIKELY(thread->handover != nullptr) && open_) thread_give_up_handover(thread, false);
   }
   EBB_INLINE ~Gate() {
     if (EBB_LIKELY(open_)) leave();
@@ -89,7 +103,10 @@ class Gate {
 // thread may have stopped in the middle of a fast path: countdowns are computed anew from the lists.
 void thread_release_pages(Thread* thread, bool recount);
 
-// Forgets a thread whose pages are given up; its structure is reused by another thread.
+// The same for one of its parts.
+void thread_heap_release(ThreadHeap* heap, bool recount);
+
+// Forgets a thread whose pages are given up and that has left its heaps; its structure is reused by another thread.
 void thread_forget(Thread* thread);
 void thread_forget_unlinked(Thread* thread);  // the same for one that is in no registry any more
 
@@ -98,6 +115,11 @@ void thread_release_class(Thread* thread, size_t cls);
 
 // Takes the calling thread's heaps back; it is parked, or being swept. Waits for one page's work at most.
 void thread_unpark(Thread* thread);
+
+// Keeps another thread out of its slow path. The caller holds g_thread_lock, so that the thread cannot end. Waits
+// while it is in there. False: the thread is in a fast path or anywhere else; true: it is parked.
+bool thread_freeze(Thread* thread);
+void thread_thaw(Thread* thread);
 
 // All threads, for fork, statistics and the scavenger; guarded by g_thread_lock.
 extern Lock g_thread_lock;

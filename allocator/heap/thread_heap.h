@@ -26,7 +26,11 @@ struct ThreadHeap {
   Page* spare[kClassCount] = {};
   Heap* heap = nullptr;
   Thread* thread = nullptr;
-  ThreadHeap* next = nullptr;  // the thread's other heaps
+  // First-class heaps: the thread's list of its parts, and the heap's (heap/parts.h).
+  ThreadHeap* next = nullptr;
+  ThreadHeap* prev = nullptr;
+  ThreadHeap* heap_next = nullptr;
+  ThreadHeap* heap_prev = nullptr;
 };
 
 // Shared by all threads that have no heap (yet, or while parked): all its lists are empty, so every

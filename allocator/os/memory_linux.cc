@@ -1,5 +1,6 @@
 // Memory on Linux: reservations are PROT_NONE and MAP_NORESERVE, committing is mprotect, purging is
 // MADV_DONTNEED (so that RSS shows it at once).
+#include <errno.h>
 #include <linux/mman.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -90,6 +91,20 @@ bool move_pages(void* from, void* to, size_t bytes) {
   long result = raw_syscall(SYS_mremap, as_long(from), static_cast<long>(bytes), static_cast<long>(bytes),
                             MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, as_long(to));
   return !syscall_failed(result);
+}
+
+bool bind_to_node(void* start, size_t bytes, int node) {
+  constexpr int kMostNodes = 1024;
+  constexpr long kDefaultPolicy = 0, kPreferred = 1;
+  if (node >= kMostNodes) return false;
+  if (node < 0) {
+    raw_syscall(SYS_mbind, as_long(start), static_cast<long>(bytes), kDefaultPolicy, 0, 0, 0);
+    return true;
+  }
+  unsigned long mask[kMostNodes / (8 * sizeof(unsigned long))] = {};
+  mask[static_cast<size_t>(node) / (8 * sizeof(unsigned long))] = 1ul << (static_cast<size_t>(node) % (8 * sizeof(unsigned long)));
+  long result = raw_syscall(SYS_mbind, as_long(start), static_cast<long>(bytes), kPreferred, as_long(mask), kMostNodes + 1, 0);
+  return !syscall_failed(result) || (result == -ENOSYS && node == 0);
 }
 
 void advise_huge_pages(void* start, size_t bytes, bool wanted) {

@@ -43,6 +43,10 @@ bool renew(void* start, size_t bytes);
 // ranges are committed and do not overlap. False when the OS can't; then nothing has changed.
 bool move_pages(void* from, void* to, size_t bytes);
 
+// Asks for memory of a NUMA node; -1: the system's choice again. False when there is no such node; a kernel without
+// NUMA has one, 0.
+bool bind_to_node(void* start, size_t bytes, int node);
+
 // Advice on transparent huge pages; failure is harmless and ignored.
 void advise_huge_pages(void* start, size_t bytes, bool wanted);
 

@@ -52,6 +52,8 @@ void mark_free_blocks(const Page* page, FreeMap* map) {
 
 }  // namespace
 
+bool page_block_in_hole(const Page* page, uint32_t block) { return in_hole(page, block, hole_shift(page)); }
+
 void page_fill_hole(Page* page) {
   unsigned os_shift = hole_shift(page);
   while (page->holes[0] != 0 || page->holes[1] != 0) {

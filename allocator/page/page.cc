@@ -22,7 +22,8 @@ Page* page_make(Slice* span, size_t cls, Heap* heap, bool zero) {
   page->hole_blocks = 0;
   page->cls = static_cast<uint8_t>(cls);
   page->flags = zero ? kFlagZero | kFlagTailClean : 0;
-  page->heap = heap;
+  page->heap.store(heap, std::memory_order_relaxed);
+  page->next = page->prev = nullptr;
   page->punched_live = kNeverPunched;
   page->holes[0] = page->holes[1] = 0;
   page->remote.store(remote::kOwned, std::memory_order_relaxed);
@@ -32,6 +33,10 @@ Page* page_make(Slice* span, size_t cls, Heap* heap, bool zero) {
 
 void page_unmake(Page* page) {
   EBB_ASSERT(page->countdown == remote::count_of(page->remote.load(std::memory_order_relaxed)));
+  page_unmake_with_blocks(page);
+}
+
+void page_unmake_with_blocks(Page* page) {
   page->owner.store(kNoOwner, std::memory_order_relaxed);
   for (uint32_t i = 1; i < page->slices; ++i) slice_after(page, i)->kind = SliceKind::kUsedTail;
   page->kind = SliceKind::kUsed;

@@ -56,7 +56,7 @@ struct Page : Slice {
   uint16_t hole_blocks;  // blocks that overlap a hole; on no list
   uint8_t cls;
   uint8_t flags;
-  Heap* heap;
+  std::atomic<Heap*> heap;  // changes when a heap is deleted; see heap/membership.h
   union {
     uint64_t holes[2];  // a bit for each OS page whose memory was given back
     struct {
@@ -85,6 +85,9 @@ Page* page_make(Slice* span, size_t cls, Heap* heap, bool zero);
 // Ends the page; its span may then be given back to its arena.
 void page_unmake(Page* page);
 
+// The same with all the blocks that live in it: nobody uses them any more.
+void page_unmake_with_blocks(Page* page);
+
 // Cuts up to `blocks` more blocks and puts them in front of `free`; carved < capacity must hold.
 void page_carve(Page* page, uint32_t blocks);
 
@@ -96,6 +99,9 @@ void page_put_list(Page* page, Block* list);
 
 // Fills one hole: its blocks go to `free`. hole_blocks != 0 must hold.
 void page_fill_hole(Page* page);
+
+// Whether a block overlaps a hole.
+bool page_block_in_hole(const Page* page, uint32_t block);
 
 // Gives the OS pages that hold no live block back. Returns the bytes given back. The caller has claimed the page.
 size_t page_punch_holes(Page* page);

@@ -3,6 +3,7 @@
 #include "base/test_point.h"
 #include "config/options.h"
 #include "heap/heap.h"
+#include "heap/heap_lifetime.h"
 #include "heap/shared_pages.h"
 #include "heap/thread.h"
 #include "os/os.h"
@@ -75,22 +76,28 @@ size_t punch(Page* page) {
 
 // One step: claims the page behind `anchor` and punches it. Both under the lock, so that whoever takes the lock
 // afterwards knows that no page is being punched. Returns the page, still claimed; null at the end of the list.
-Page* punch_next(Heap* heap, size_t cls, Page* anchor, size_t* returned) {
+Page* punch_next(Heap* heap, uint64_t serial, size_t cls, Page* anchor, size_t* returned) {
   LockGuard guard(g_sweep_step_lock);
-  Page* page = page_claim_sparse(heap, cls, anchor);
+  Page* page = page_claim_sparse(heap, serial, cls, anchor);
   if (page != nullptr && (page->flags & kFlagSparse) != 0) *returned += punch(page);
   return page;
 }
 
-size_t punch_list(Heap* heap, size_t cls) {
+size_t punch_list(Heap* heap, uint64_t serial, size_t cls) {
   size_t returned = 0;
   Page* anchor = nullptr;
   for (;;) {
-    Page* page = punch_next(heap, cls, anchor, &returned);
+    Page* page = punch_next(heap, serial, cls, anchor, &returned);
     if (anchor != nullptr) page_release(anchor);
     if (page == nullptr) return returned;
     anchor = page;
   }
+}
+
+size_t punch_heap(Heap* heap, uint64_t serial) {
+  size_t returned = 0;
+  for (size_t cls = 0; cls < kClassCount; ++cls) returned += punch_list(heap, serial, cls);
+  return returned;
 }
 
 }  // namespace
@@ -105,10 +112,13 @@ bool sweep_parked_threads(uint64_t now_ns) {
 size_t punch_sparse_pages(Punch which) {
   g_punchers.fetch_add(1, std::memory_order_relaxed);
   // Zero before the lists are read: see g_sparse_pages.
-  bool any = g_sparse_pages.exchange(0, std::memory_order_seq_cst) != 0;
-  size_t returned = 0;
-  if (any || which == Punch::kAll) {
-    for (size_t cls = 0; cls < kClassCount; ++cls) returned += punch_list(&g_main_heap, cls);
+  bool any = g_sparse_pages.exchange(0, std::memory_order_seq_cst) != 0 || which == Punch::kAll;
+  size_t returned = any ? punch_heap(&g_main_heap, 0) : 0;
+  HeapCursor cursor;
+  uint64_t serial;
+  while (FirstClassHeap* heap = any ? cursor.next(&serial) : nullptr) {
+    bool has_sparse = heap->has_sparse.exchange(false, std::memory_order_seq_cst);
+    if (has_sparse || which == Punch::kAll) returned += punch_heap(heap, serial);
   }
   g_punchers.fetch_sub(1, std::memory_order_relaxed);
   return returned;

@@ -123,6 +123,93 @@ EBB_API size_t ebb_stats_json(char* buffer, size_t capacity);
 /* The same as text, handed line by line to `print` (NULL: standard error). Never allocates. */
 EBB_API void ebb_stats_print(void (*print)(const char* line, void* arg), void* arg);
 
+/* ---- heaps (docs/heaps.md) ----
+ *
+ * A heap is a set of blocks that can end together. Any thread may use any heap at any time, also one that another
+ * thread made; blocks are freed by ebb_free, whatever their heap. Each thread of a heap has lists of its own in it.
+ *
+ * A function that gets a handle which is no live heap, where it can tell, does nothing and says so: false, NULL or
+ * 0, with errno EINVAL. Debug builds stop with a report instead. */
+
+typedef struct ebb_heap ebb_heap_t;
+
+/* A new heap of the calling thread's sub-process; NULL with ENOMEM when out of memory. About 3 KiB. */
+EBB_API ebb_heap_t* ebb_heap_new(void);
+
+/* The heap that malloc uses unless something else was set: it never ends. */
+EBB_API ebb_heap_t* ebb_heap_main(void);
+
+/* The like of ebb_malloc and its kin, from `heap`. NULL with ENOMEM also when the heap's limit is reached. */
+EBB_API EBB_API_MALLOC void* ebb_heap_malloc(ebb_heap_t* heap, size_t size);
+EBB_API EBB_API_MALLOC void* ebb_heap_calloc(ebb_heap_t* heap, size_t count, size_t size);
+EBB_API EBB_API_MALLOC void* ebb_heap_aligned_alloc(ebb_heap_t* heap, size_t alignment, size_t size);
+EBB_API EBB_API_MALLOC char* ebb_heap_strdup(ebb_heap_t* heap, const char* text);
+
+/* ebb_realloc of a block of `heap`, which stays in that heap. A block of another heap or sub-process is refused:
+ * NULL with EINVAL, and it stays as it was. (ebb_realloc takes blocks of any heap; one that moves goes to the
+ * calling thread's default heap.) */
+EBB_API void* ebb_heap_realloc(ebb_heap_t* heap, void* p, size_t size) __attribute__((warn_unused_result));
+
+/* The heap that a live block belongs to; NULL when `p` does not point into memory that Ebb has handed out. Any
+ * pointer is allowed. */
+EBB_API ebb_heap_t* ebb_heap_of(const void* p);
+EBB_API bool ebb_heap_contains(const ebb_heap_t* heap, const void* p);
+EBB_API bool ebb_is_owned(const void* p);
+
+/* Gives up what the calling thread keeps for reuse in `heap`. With `force`, also returns all free memory of the
+ * process to the operating system, as ebb_collect(true). */
+EBB_API void ebb_heap_collect(ebb_heap_t* heap, bool force);
+
+/* Ends `heap`; its live blocks stay valid and belong to the main heap of its sub-process. Other threads may free
+ * blocks of it meanwhile, but must not allocate from it. False, and nothing has happened, when it is a main heap,
+ * no heap, or another thread's default. The calling thread's default becomes the main heap. */
+EBB_API bool ebb_heap_delete(ebb_heap_t* heap);
+
+/* Ends `heap` and all its blocks. No other thread may use any of them from the call on. False as above. */
+EBB_API bool ebb_heap_destroy(ebb_heap_t* heap);
+
+/* What ebb_malloc of the calling thread allocates from. Returns the heap before; NULL when it can't be set. */
+EBB_API ebb_heap_t* ebb_heap_set_default(ebb_heap_t* heap);
+
+/* Called when an allocation from a limited heap was refused, on that thread, with nothing held: it may allocate
+ * and free, also in `heap`. The allocation returns NULL all the same. */
+typedef void ebb_heap_limit_reached(ebb_heap_t* heap, size_t wanted_bytes, void* arg);
+
+/* Limits the memory handed out to a heap: what its pages have been cut into so far, whether or not it is free by
+ * now, and large blocks. 0: no limit. `reached` may be NULL. What is over a new limit stays. False for a main heap
+ * of the process. */
+EBB_API bool ebb_heap_set_limit(ebb_heap_t* heap, size_t bytes, ebb_heap_limit_reached* reached, void* arg);
+
+typedef struct ebb_heap_stats {
+  size_t live_bytes;    /* in blocks that the program holds, rounded up to their usable size */
+  size_t live_blocks;
+  size_t charged_bytes; /* what counts towards the limit; 0 for the main heap of the process */
+  size_t limit_bytes;   /* 0: none */
+  size_t span_bytes;    /* address space of its pages and large blocks */
+  size_t page_count;
+  size_t large_count;
+  size_t thread_count;  /* threads that have lists in it; 0 for the main heap of the process */
+  size_t metadata_bytes;
+} ebb_heap_stats_t;
+
+/* As ebb_stats_get, of one heap. False for no heap. */
+EBB_API bool ebb_heap_stats_get(ebb_heap_t* heap, ebb_heap_stats_t* stats, size_t size);
+
+/* An area of equal blocks, or of one large block. */
+typedef struct ebb_heap_area {
+  const void* start;
+  size_t bytes;       /* of address space */
+  size_t block_bytes; /* usable size of its blocks */
+  size_t live_blocks;
+} ebb_heap_area_t;
+
+/* Called for each area with `block` NULL, then for each of its live blocks. Returns whether to go on. It must not
+ * allocate from the heap or free blocks of it. */
+typedef bool ebb_heap_visitor(ebb_heap_t* heap, const ebb_heap_area_t* area, void* block, void* arg);
+
+/* Visits all blocks of a heap, which no other thread uses meanwhile. False when the visitor ended it, or no heap. */
+EBB_API bool ebb_heap_visit(ebb_heap_t* heap, ebb_heap_visitor* visitor, void* arg);
+
 #ifdef __cplusplus
 }
 #endif

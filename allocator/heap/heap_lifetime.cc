@@ -1,0 +1,317 @@
+// The end of a heap, step by step:
+//   1. parts_detach takes every thread out of it, so that nobody allocates from it any more;
+//   2. destroy: claims each page that the scavenger may still look at, and gives all spans back, neighbours as one;
+//      delete: moves span after span to the target, some at a time, by the protocol of membership.h;
+//   3. its structure is kept for the next heap.
+#include "heap/heap_lifetime.h"
+
+#include <new>
+
+#include "arena/adopted.h"
+#include "arena/cage.h"
+#include "base/bits.h"
+#include "base/test_point.h"
+#include "heap/large.h"
+#include "heap/membership.h"
+#include "heap/parts.h"
+#include "heap/process.h"
+#include "heap/shared_pages.h"
+#include "heap/thread.h"
+#include "os/os.h"
+#include "page/remote.h"
+#include "stats/counters.h"
+
+namespace ebb {
+namespace {
+
+constinit Lock g_heap_lock{LockRank::kHeapRegistry};
+constinit FirstClassHeap* g_heaps = nullptr;
+constinit FirstClassHeap* g_unused = nullptr;
+constinit HeapCursor* g_cursors = nullptr;
+constinit uint64_t g_last_serial = 0;
+
+// Spans that are moved or freed in one go, with locks held that others wait for.
+constexpr int kSpansAtATime = 256;
+
+void registry_add_locked(FirstClassHeap* heap) {
+  heap->registry_prev = nullptr;
+  heap->registry_next = g_heaps;
+  if (g_heaps != nullptr) g_heaps->registry_prev = heap;
+  g_heaps = heap;
+}
+
+[[maybe_unused]] bool is_empty(const ThreadHeap& part) {
+  for (size_t cls = 0; cls < kClassCount; ++cls) {
+    if (part.free[cls] != nullptr || part.active[cls] != nullptr || part.spare[cls] != nullptr) return false;
+  }
+  return true;
+}
+
+// Everything but the lock, which a late reader of Page::heap may hold just now, and what the last life's end has left
+// empty: the lists of shared pages, spans, parts and the home part.
+void reset(FirstClassHeap* heap) {
+  EBB_ASSERT(heap->home_owner.load(std::memory_order_relaxed) == kNoOwner);
+  EBB_ASSERT(heap->parts == nullptr && heap->spans == nullptr && is_empty(heap->home));
+  heap->charged_bytes.store(0, std::memory_order_relaxed);
+  heap->has_sparse.store(false, std::memory_order_relaxed);
+  heap->inherits = false;
+  heap->limit_bytes.store(SIZE_MAX, std::memory_order_relaxed);
+  heap->limit_callback.store(nullptr, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+void registry_remove_locked(FirstClassHeap* heap) {
+  for (HeapCursor* cursor = g_cursors; cursor != nullptr; cursor = cursor->other_) {
+    if (cursor->at_ == heap) cursor->at_ = heap->registry_next;
+  }
+  if (heap->registry_next != nullptr) heap->registry_next->registry_prev = heap->registry_prev;
+  (heap->registry_prev != nullptr ? heap->registry_prev->registry_next : g_heaps) = heap->registry_next;
+}
+
+HeapCursor::HeapCursor() {
+  LockGuard guard(g_heap_lock);
+  at_ = g_heaps;
+  other_ = g_cursors;
+  g_cursors = this;
+}
+
+HeapCursor::~HeapCursor() {
+  LockGuard guard(g_heap_lock);
+  HeapCursor** link = &g_cursors;
+  while (*link != this) link = &(*link)->other_;
+  *link = other_;
+}
+
+FirstClassHeap* HeapCursor::next(uint64_t* serial) {
+  LockGuard guard(g_heap_lock);
+  FirstClassHeap* heap = at_;
+  if (heap == nullptr) return nullptr;
+  at_ = heap->registry_next;
+  *serial = heap->serial.load(std::memory_order_relaxed);
+  return heap;
+}
+
+FirstClassHeap* heap_of_subprocess(const Subprocess* subprocess, const FirstClassHeap* but) {
+  LockGuard guard(g_heap_lock);
+  FirstClassHeap* heap = g_heaps;
+  while (heap != nullptr && (heap->subprocess != subprocess || heap == but)) heap = heap->registry_next;
+  return heap;
+}
+
+FirstClassHeap* heap_new(Subprocess* subprocess, const SpanSource& source) {
+  if (!process_start()) return nullptr;
+  FirstClassHeap* heap;
+  {
+    LockGuard guard(g_heap_lock);
+    heap = g_unused;
+    if (heap != nullptr) g_unused = heap->registry_next;
+  }
+  if (heap == nullptr) {
+    void* memory = meta_take(sizeof(FirstClassHeap));
+    if (memory == nullptr) return nullptr;
+    heap = new (memory) FirstClassHeap();
+  } else {
+    reset(heap);
+  }
+  heap->source = source;
+  heap->subprocess = subprocess;
+  LockGuard guard(g_heap_lock);
+  heap->serial.store(++g_last_serial, std::memory_order_relaxed);
+  registry_add_locked(heap);
+  count(Counter::k_heaps_made);
+  return heap;
+}
+
+namespace {
+
+// The structure of a heap that has neither parts nor spans any more.
+void end(FirstClassHeap* heap) {
+  LockGuard guard(g_heap_lock);
+  registry_remove_locked(heap);
+  {
+    // A scavenger that still looks for its sparse pages finds out here.
+    LockGuard heap_guard(heap->lock);
+    heap->serial.store(0, std::memory_order_relaxed);
+  }
+  if (heap->source.only != nullptr) {
+    static_cast<ProgramArena*>(heap->source.only)->heaps.fetch_sub(1, std::memory_order_relaxed);
+  }
+  heap->registry_next = g_unused;
+  g_unused = heap;
+  count(Counter::k_heaps_gone);
+}
+
+// Spans that stand side by side, to be given back as one.
+class Run {
+ public:
+  ~Run() { give(); }
+  void add(Slice* span) {
+    if (arena_id_ == span->arena_id && slices_ != 0) {
+      if (slice_after(first_, slices_) == span) {
+        slices_ += span->slices;
+        return;
+      }
+      if (slice_after(span, span->slices) == first_) {
+        first_ = span;
+        slices_ += span->slices;
+        return;
+      }
+    }
+    give();
+    first_ = span;
+    slices_ = span->slices;
+    arena_id_ = span->arena_id;
+  }
+
+ private:
+  void give() {
+    if (slices_ != 0) arena_of(first_)->give_run(first_, {slices_});
+    slices_ = 0;
+  }
+
+  Slice* first_ = nullptr;
+  uint32_t slices_ = 0;
+  uint16_t arena_id_ = 0;
+};
+
+// The next life begins with empty lists; every page that one of them names is among the heap's spans.
+void forget_in(ThreadHeap* home, size_t cls) {
+  home->free[cls] = nullptr;
+  home->active[cls] = home->spare[cls] = nullptr;
+}
+
+enum class Freed { kAll, kSome, kBusy };
+
+// Frees some of the heap's spans. kBusy: the next one is a page that the scavenger works on.
+Freed free_some_spans(FirstClassHeap* heap) {
+  Page* moved = nullptr;
+  uint64_t pages = 0, large = 0;
+  Freed result = Freed::kAll;
+  {
+    LockGuard guard(heap->lock);
+    Run run;
+    for (int i = 0; heap->spans != nullptr; ++i) {
+      Page* page = as_page(heap->spans);
+      result = Freed::kSome;
+      if (i == kSpansAtATime || moved != nullptr) break;
+      if (page->kind == SliceKind::kPage) {
+        // Nobody's: the scavenger may be about to punch holes. What a thread owned until parts_detach is ours.
+        if (page->owner.load(std::memory_order_relaxed) == kNoOwner && !remote::try_claim(page)) {
+          result = Freed::kBusy;
+          break;
+        }
+        if ((page->flags & kFlagListed) != 0) unlist_page_locked(heap, page);
+        remove_span_locked(heap, page);
+        forget_in(&heap->home, page->cls);
+        page_unmake_with_blocks(page);
+        ++pages;
+        run.add(page);
+      } else {
+        remove_span_locked(heap, page);
+        if ((page->flags & kFlagMoved) != 0) {
+          moved = page;  // takes a system call
+          continue;
+        }
+        page->kind = SliceKind::kUsed;
+        ++large;
+        run.add(page);
+      }
+      result = Freed::kAll;
+    }
+  }
+  count(Counter::k_pages_freed, pages);
+  count(Counter::k_large_freed, large);
+  if (moved != nullptr) large_free_left(moved);
+  return result;
+}
+
+// Waits for the scavenger's work on one page.
+void wait_for_sweep_step() {
+  static constinit uint32_t never = 0;
+  { LockGuard guard(g_sweep_step_lock); }
+  os::wait(&never, 0, 20000);
+}
+
+// Moves some of the heap's spans to the target. True when all are gone.
+bool move_some_spans(FirstClassHeap* heap, Heap* target) {
+  // The list of heaps is held so that fork, which locks all of them, does not come between the two.
+  LockGuard registry(g_heap_lock);
+  LockGuard guard(heap->lock);
+  LockGuard target_guard(target->lock);
+  uint64_t sparse = 0;
+  for (int i = 0; heap->spans != nullptr; ++i) {
+    if (i == kSpansAtATime) break;
+    Page* page = as_page(heap->spans);
+    remove_span_locked(heap, page);
+    if (!target->is_main()) {
+      add_span_locked(first_class(target), page);
+      first_class(target)->charged_bytes.fetch_add(charge_of(page), std::memory_order_relaxed);
+    }
+    if (page->kind == SliceKind::kPage && page->next != nullptr) {
+      bool is_sparse = remote::is_sparse(page);
+      unlist_page_locked(heap, page);
+      list_page_locked(target, page, is_sparse);
+      sparse += is_sparse;
+    }
+    EBB_TEST_POINT("heap.moving");
+    // Last: a claimer that sees it may retire the page at once.
+    page->heap.store(target, std::memory_order_release);
+  }
+  if (sparse != 0) {
+    if (!target->is_main()) first_class(target)->has_sparse.store(true, std::memory_order_relaxed);
+    g_sparse_pages.fetch_add(sparse, std::memory_order_relaxed);
+  }
+  return heap->spans == nullptr;
+}
+
+bool is_somebodys_default(FirstClassHeap* heap) { return heap->default_users.load(std::memory_order_relaxed) != 0; }
+
+}  // namespace
+
+bool heap_delete(FirstClassHeap* heap, Heap* target) {
+  if (is_somebodys_default(heap) || !parts_detach(heap, true)) return false;
+  EBB_TEST_POINT("heap.delete");
+  while (!move_some_spans(heap, target)) {
+  }
+  end(heap);
+  run_deferred();
+  return true;
+}
+
+bool heap_destroy(FirstClassHeap* heap) {
+  if (is_somebodys_default(heap) || !parts_detach(heap, false)) return false;
+  EBB_TEST_POINT("heap.destroy");
+  for (;;) {
+    Freed freed = free_some_spans(heap);
+    if (freed == Freed::kAll) break;
+    if (freed == Freed::kBusy) wait_for_sweep_step();
+  }
+  end(heap);
+  run_deferred();
+  return true;
+}
+
+void heaps_lock_registry_for_fork() { g_heap_lock.lock(); }
+
+void heaps_lock_for_fork() {
+  for (FirstClassHeap* heap = g_heaps; heap != nullptr; heap = heap->registry_next) heap->lock.lock();
+  g_main_heap.lock.lock();
+}
+
+void heaps_unlock_after_fork(bool child) {
+  auto open = [child](Lock& lock) { child ? lock.reset_after_fork() : lock.unlock(); };
+  open(g_main_heap.lock);
+  for (FirstClassHeap* heap = g_heaps; heap != nullptr; heap = heap->registry_next) open(heap->lock);
+  // Nobody holds the lock of an unused heap for longer than a look; in the child that somebody may be gone.
+  if (child) {
+    for (FirstClassHeap* heap = g_unused; heap != nullptr; heap = heap->registry_next) new (&heap->lock) Lock(LockRank::kHeap);
+    g_cursors = nullptr;
+  }
+}
+
+void heaps_unlock_registry_after_fork(bool child) {
+  child ? g_heap_lock.reset_after_fork() : g_heap_lock.unlock();
+}
+
+}  // namespace ebb

@@ -1,0 +1,170 @@
+#include "heap/parts.h"
+
+#include <new>
+
+#include "arena/cage.h"
+#include "base/test_point.h"
+#include "heap/shared_pages.h"
+#include "heap/subprocess.h"
+#include "page/remote.h"
+
+namespace ebb {
+namespace {
+
+RecentPart& recent_of(Thread* thread, const FirstClassHeap* heap) {
+  return thread->recent[heap->serial.load(std::memory_order_relaxed) % kRecentParts];
+}
+
+void link_locked(Thread* thread, FirstClassHeap* heap, ThreadHeap* part) {
+  part->heap = heap;
+  part->thread = thread;
+  part->prev = nullptr;
+  part->next = thread->heaps;
+  if (part->next != nullptr) part->next->prev = part;
+  thread->heaps = part;
+  part->heap_prev = nullptr;
+  part->heap_next = heap->parts;
+  if (part->heap_next != nullptr) part->heap_next->heap_prev = part;
+  heap->parts = part;
+}
+
+// Takes a part out of both lists; the caller holds the thread's gate.
+void unlink(Thread* thread, FirstClassHeap* heap, ThreadHeap* part) {
+  RecentPart& recent = recent_of(thread, heap);
+  if (recent.heap.load(std::memory_order_relaxed) == heap) recent.heap.store(nullptr, std::memory_order_relaxed);
+  if (part->next != nullptr) part->next->prev = part->prev;
+  (part->prev != nullptr ? part->prev->next : thread->heaps) = part->next;
+  {
+    LockGuard guard(heap->lock);
+    if (part->heap_next != nullptr) part->heap_next->heap_prev = part->heap_prev;
+    (part->heap_prev != nullptr ? part->heap_prev->heap_next : heap->parts) = part->heap_next;
+    if (part == &heap->home) heap->home_owner.store(kNoOwner, std::memory_order_relaxed);
+  }
+  if (part != &heap->home) meta_give(part, sizeof(ThreadHeap));
+}
+
+// Leaves the pages of a part to a thread that may be in a fast path of free just now, so that only the thread
+// itself can say when it is not. What stands in the part's lists is nobody's any more and comes back as if
+// another thread had freed it.
+void hand_over(Thread* thread, ThreadHeap* part) {
+  for (size_t cls = 0; cls < kClassCount; ++cls) {
+    for (Block* block = part->free[cls]; block != nullptr;) {
+      Block* next = block->next;
+      bool claimed = remote::push(part->active[cls], block);
+      EBB_ASSERT(!claimed);
+      (void)claimed;
+      block = next;
+    }
+    part->free[cls] = nullptr;
+    for (Page* page : {part->active[cls], part->spare[cls]}) {
+      if (page == nullptr) continue;
+      page->prev = thread->handover;
+      thread->handover = page;
+      thread->touched = true;
+    }
+    part->active[cls] = part->spare[cls] = nullptr;
+  }
+}
+
+// Takes pages of a heap that is destroyed out of what a thread still has to give up. Those are there only when the
+// heap inherited them from a deleted one.
+void drop_handover(Thread* thread, FirstClassHeap* heap) {
+  bool own = thread == thread_self_if_any();
+  if (!own) thread_freeze(thread);  // its own pages were given up when it entered, in detach_own
+  Page** link = &thread->handover;
+  while (Page* page = *link) {
+    if (page->heap.load(std::memory_order_relaxed) == heap) {
+      *link = as_page(page->prev);
+      page->prev = nullptr;
+    } else {
+      link = reinterpret_cast<Page**>(&page->prev);
+    }
+  }
+  if (!own) thread_thaw(thread);
+}
+
+// The thread whose part is first in the heap's list; null when there is none.
+Thread* first_thread(FirstClassHeap* heap) {
+  LockGuard guard(heap->lock);
+  return heap->parts == nullptr ? nullptr : heap->parts->thread;
+}
+
+bool detach_own(FirstClassHeap* heap, bool keep_blocks) {
+  Thread* self = thread_self_if_any();
+  if (self == nullptr) return true;
+  Gate gate(self);
+  if (!gate.is_open()) return false;
+  ThreadHeap* part = part_find(self, heap);
+  if (part == nullptr) return true;
+  if (keep_blocks) thread_heap_release(part, false);
+  unlink(self, heap, part);
+  return true;
+}
+
+}  // namespace
+
+ThreadHeap* part_find(Thread* thread, Heap* any_heap) {
+  if (any_heap->is_main()) return &thread->main;
+  FirstClassHeap* heap = first_class(any_heap);
+  if (heap->home_owner.load(std::memory_order_relaxed) == thread->id()) return &heap->home;
+  RecentPart& recent = recent_of(thread, heap);
+  if (recent.heap.load(std::memory_order_relaxed) == heap) return recent.part.load(std::memory_order_relaxed);
+  for (ThreadHeap* part = thread->heaps; part != nullptr; part = part->next) {
+    if (part->heap != heap) continue;
+    recent.heap.store(heap, std::memory_order_relaxed);
+    recent.part.store(part, std::memory_order_relaxed);
+    return part;
+  }
+  return nullptr;
+}
+
+ThreadHeap* part_get(Thread* thread, Heap* any_heap) {
+  ThreadHeap* part = part_find(thread, any_heap);
+  if (part != nullptr) return part;
+  FirstClassHeap* heap = first_class(any_heap);
+  {
+    LockGuard guard(heap->lock);
+    if (heap->home_owner.load(std::memory_order_relaxed) == kNoOwner) {
+      heap->home_owner.store(thread->id(), std::memory_order_relaxed);
+      link_locked(thread, heap, &heap->home);
+      return &heap->home;
+    }
+  }
+  void* memory = meta_take(sizeof(ThreadHeap));
+  if (memory == nullptr) return nullptr;
+  part = new (memory) ThreadHeap();
+  LockGuard guard(heap->lock);
+  link_locked(thread, heap, part);
+  return part;
+}
+
+void parts_leave(Thread* thread) {
+  if (thread->current != &thread->main) {
+    first_class(thread->current->heap)->default_users.fetch_sub(1, std::memory_order_relaxed);
+    thread->current = &thread->main;
+  }
+  if (thread->subprocess != nullptr) thread->subprocess->threads.fetch_sub(1, std::memory_order_relaxed);
+  thread->subprocess = nullptr;
+  while (thread->heaps != nullptr) unlink(thread, first_class(thread->heaps->heap), thread->heaps);
+}
+
+bool parts_detach(FirstClassHeap* heap, bool keep_blocks) {
+  if (!detach_own(heap, keep_blocks)) return false;
+  EBB_TEST_POINT("heap.own_part_gone");
+  bool drop = !keep_blocks && heap->inherits;
+  if (first_thread(heap) == nullptr && !drop) return true;
+  LockGuard registry(g_thread_lock);
+  for (Thread* thread = g_threads; drop && thread != nullptr; thread = thread->next) drop_handover(thread, heap);
+  while (Thread* thread = first_thread(heap)) {
+    bool parked = thread_freeze(thread);
+    // It may have ended its part before it froze; then there may be another thread's.
+    if (ThreadHeap* part = part_find(thread, heap)) {
+      if (keep_blocks) parked ? thread_heap_release(part, false) : hand_over(thread, part);
+      unlink(thread, heap, part);
+    }
+    thread_thaw(thread);
+  }
+  return true;
+}
+
+}  // namespace ebb
