@@ -172,4 +172,5 @@ def _quote(text: str) -> str:
 
 
 def _number(value: float) -> str:
-    return str(int(value)) if value == int(value) else repr(value)
+    """Return whole numbers (counts, bytes) exactly, times to the six digits that any clock is good for."""
+    return str(int(value)) if value == int(value) else f"{value:.6g}"
