@@ -32,9 +32,23 @@ enum class SliceKind : uint8_t {
   kMeta,          // memory of the allocator's own structures
 };
 
+// The kind is written by whoever holds the span, and read under the arena's lock by whoever looks whether a neighbour
+// is free. Only the arena makes a span kFree, so any other value serves the reader alike: relaxed order is enough.
+class SliceKindCell {
+ public:
+  operator SliceKind() const { return kind_.load(std::memory_order_relaxed); }
+  SliceKindCell& operator=(SliceKind kind) {
+    kind_.store(kind, std::memory_order_relaxed);
+    return *this;
+  }
+
+ private:
+  std::atomic<SliceKind> kind_{SliceKind::kNone};
+};
+
 struct Slice {
   char* start;  // the slice's memory
-  SliceKind kind;
+  SliceKindCell kind;
   uint8_t list;       // free spans with dirty slices: which of the arena's two purge lists
   uint16_t arena_id;  // index in the table of arenas
   uint32_t slices;    // length of the span, on its first and last slice
