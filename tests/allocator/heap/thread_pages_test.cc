@@ -1,0 +1,131 @@
+// Pages whose thread is gone, is busy elsewhere or never was their owner: none is stranded.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "books.h"
+#include "heap/thread.h"
+#include "stats/counters.h"
+
+namespace ebb::test {
+namespace {
+
+// Blocks of all magnitudes, filled with their own size.
+std::vector<void*> allocate_many(unsigned seed, int count) {
+  std::mt19937 random(seed);
+  std::vector<void*> blocks;
+  for (int i = 0; i < count; ++i) {
+    size_t size = 1 + random() % (random() % 8 == 0 ? 70000 : 2000);
+    void* p = ebb_malloc(size);
+    memset(p, static_cast<int>(size & 0xFF), size);
+    blocks.push_back(p);
+  }
+  std::shuffle(blocks.begin(), blocks.end(), random);
+  return blocks;
+}
+
+void free_all(const std::vector<void*>& blocks) {
+  for (void* p : blocks) ebb_free(p);
+}
+
+TEST(ThreadPages, AThreadThatEndsGivesItsPagesBack) {
+  size_t before = spans_after_collect();
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    std::thread([seed] { free_all(allocate_many(seed, 500)); }).join();
+    ASSERT_EQ(spans_after_collect(), before);
+  }
+  EXPECT_EQ(counted(Counter::k_threads_made) - counted(Counter::k_threads_gone), 1u) << "this thread alone is left";
+}
+
+TEST(ThreadPages, BlocksOutliveTheirThreadAndTheLastFreeGivesThePageBack) {
+  size_t before = spans_after_collect();
+  std::vector<void*> blocks;
+  std::thread([&blocks] { blocks = allocate_many(7, 3000); }).join();
+  EXPECT_GT(spans_after_collect(), before);
+  free_all(blocks);
+  // No collect is needed: the free that empties an ownerless page claims it.
+  EXPECT_EQ(books().page_count + books().large_count, before);
+}
+
+TEST(ThreadPages, FullPagesAreFoundByTheFreesThatReachThem) {
+  size_t before = spans_after_collect();
+  std::vector<void*> blocks;
+  for (int i = 0; i < 40000; ++i) blocks.push_back(ebb_malloc(48));  // many full pages, whose owner lives on
+  std::thread([&blocks] { free_all(blocks); }).join();
+  EXPECT_EQ(spans_after_collect(), before);
+}
+
+TEST(ThreadPages, PagesWithoutOwnerAreAllocatedFromBeforeNewOnesAreMade) {
+  std::vector<void*> blocks;
+  std::thread([&blocks] {
+    for (int i = 0; i < 20000; ++i) blocks.push_back(ebb_malloc(200));
+  }).join();
+  for (size_t i = 0; i < blocks.size(); i += 2) ebb_free(blocks[i]);
+  uint64_t made = counted(Counter::k_pages_made);
+  std::vector<void*> more;
+  for (int i = 0; i < 9000; ++i) more.push_back(ebb_malloc(200));
+  EXPECT_LE(counted(Counter::k_pages_made) - made, 2u);
+  EXPECT_GT(counted(Counter::k_pages_adopted), 20u);
+  for (size_t i = 1; i < blocks.size(); i += 2) ebb_free(blocks[i]);
+  free_all(more);
+}
+
+TEST(ThreadPages, ThreadsThatEndWhileOthersFreeTheirBlocks) {
+  size_t before = spans_after_collect();
+  for (int round = 0; round < 30; ++round) {
+    std::vector<std::vector<void*>> given(4);
+    std::vector<std::thread> threads;
+    for (unsigned i = 0; i < 4; ++i) {
+      threads.emplace_back([&given, i, round] { given[i] = allocate_many(i * 100 + static_cast<unsigned>(round), 300); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    threads.clear();
+    for (unsigned i = 0; i < 4; ++i) {
+      threads.emplace_back([&given, i] {
+        // Each frees a quarter of everybody's, and ends.
+        for (const std::vector<void*>& blocks : given) {
+          for (size_t k = i; k < blocks.size(); k += 4) ebb_free(blocks[k]);
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    ASSERT_EQ(spans_after_collect(), before) << "round " << round;
+  }
+  EXPECT_TRUE(arenas_are_valid());
+}
+
+// A producer that never frees and a consumer that never allocates, at once.
+TEST(ThreadPages, PagesOfARunningProducerComeBack) {
+  size_t before = spans_after_collect();
+  constexpr size_t kRing = 512, kBlocks = 200000;
+  std::vector<std::atomic<void*>> ring(kRing);
+  std::thread consumer([&ring] {
+    for (size_t i = 0; i < kBlocks; ++i) {
+      void* p;
+      while ((p = ring[i % kRing].exchange(nullptr)) == nullptr) std::this_thread::yield();
+      ebb_free(p);
+    }
+  });
+  uint64_t made = counted(Counter::k_pages_made);
+  for (size_t i = 0; i < kBlocks; ++i) {
+    void* p = ebb_malloc(96);
+    while (ring[i % kRing].load() != nullptr) std::this_thread::yield();
+    ring[i % kRing].store(p);
+  }
+  consumer.join();
+  EXPECT_LT(counted(Counter::k_pages_made) - made, 60u) << "the ring holds one page's worth of blocks";
+  EXPECT_EQ(spans_after_collect(), before);
+}
+
+TEST(ThreadPages, CountersNeverSayThatMoreCameBackThanWasMade) {
+  EXPECT_LE(counted(Counter::k_pages_freed), counted(Counter::k_pages_made));
+  EXPECT_LE(counted(Counter::k_large_freed), counted(Counter::k_large_made));
+  EXPECT_LE(counted(Counter::k_threads_gone), counted(Counter::k_threads_made));
+}
+
+}  // namespace
+}  // namespace ebb::test
