@@ -23,7 +23,7 @@ using Function = void();
 
 extern "C" {
 
-static Function* ebb_resolve_early() {
+EBB_HIDDEN Function* ebb_resolve_early() {
   ebb::tls_heap = &ebb::g_empty_heap;
   ebb::tls_owner = ebb::kNobodyHere;
   return nothing;

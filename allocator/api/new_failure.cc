@@ -29,7 +29,7 @@ __asm__(
 
 namespace std {
 EBB_RUNTIME new_handler get_new_handler() noexcept;
-[[noreturn]] EBB_RUNTIME void __throw_bad_alloc();
+EBB_RUNTIME void __throw_bad_alloc() __attribute__((noreturn));
 }  // namespace std
 extern "C" EBB_RUNTIME void* __cxa_begin_catch(void*) noexcept;
 

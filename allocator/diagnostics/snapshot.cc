@@ -13,16 +13,18 @@ namespace {
 
 size_t without(size_t whole, size_t part) { return whole > part ? whole - part : 0; }
 
+// Whoever owns a page or a large block may be changing it: its plain fields are read as they are, and what comes of
+// them is bounded by the size of the span. No race that matters, hence no report of one.
+#define EBB_RACY_READ __attribute__((no_sanitize("thread")))
+
 // Bytes of a page that hold memory: what was carved, or all of it when its span had been used before.
-size_t resident_of(const Page* page, size_t carved, size_t block_bytes) {
+EBB_RACY_READ size_t resident_of(const Page* page, size_t carved, size_t block_bytes) {
   size_t span = size_t{page->slices} << kSliceShift;
   bool tail_clean = (page->flags & kFlagTailClean) != 0;
   return tail_clean ? min_of(align_up(carved * block_bytes, os::page_bytes()), span) : span;
 }
 
-// The owner may be in a fast path: its plain fields are read as they are, and bounded by the page's capacity.
-// Not a race that matters, hence no report of one.
-__attribute__((no_sanitize("thread"))) void add_page(Snapshot* snapshot, const Page* page) {
+EBB_RACY_READ void add_page(Snapshot* snapshot, const Page* page) {
   size_t cls = page->cls;
   if (cls >= kClassCount) return;  // just being made
   size_t block_bytes = class_bytes(cls);
@@ -40,8 +42,14 @@ __attribute__((no_sanitize("thread"))) void add_page(Snapshot* snapshot, const P
   snapshot->resident_bytes += without(resident_of(page, carved, block_bytes), holes);
 }
 
+EBB_RACY_READ void add_large(Snapshot* snapshot, const Page* page) {
+  size_t usable = min_of(page->large.usable, size_t{page->slices} << kSliceShift);
+  snapshot->large_blocks += 1;
+  snapshot->large_bytes += usable;
+  snapshot->resident_bytes += usable;
+}
+
 void add_span(Snapshot* snapshot, Slice* span) {
-  const Page* page = as_page(span);
   size_t bytes = size_t{span->slices} << kSliceShift;
   switch (span->kind) {
     case SliceKind::kMeta:
@@ -50,12 +58,10 @@ void add_span(Snapshot* snapshot, Slice* span) {
     case SliceKind::kArena:  // walked by itself
       return;
     case SliceKind::kPage:
-      add_page(snapshot, page);
+      add_page(snapshot, as_page(span));
       break;
     case SliceKind::kLarge:
-      snapshot->large_blocks += 1;
-      snapshot->large_bytes += page->large.usable;
-      snapshot->resident_bytes += page->large.usable;
+      add_large(snapshot, as_page(span));
       break;
     default:  // taken a moment ago, and not yet made into anything
       break;
@@ -64,10 +70,12 @@ void add_span(Snapshot* snapshot, Slice* span) {
 }
 
 // What stands in the caller's own lists is free, and only the caller may look at them. Not while parked: then
-// they are the scavenger's.
+// they are the scavenger's. The gate keeps the list of the thread's heaps whole.
 void take_off_own_lists(Snapshot* snapshot) {
-  const Thread* thread = thread_self_if_any();
+  Thread* thread = thread_self_if_any();
   if (thread == nullptr || tls_heap == &g_empty_heap) return;
+  Gate gate(thread);
+  if (!gate.is_open()) return;  // a signal handler has interrupted the slow path
   auto take_off = [snapshot](const ThreadHeap* heap) {
     for (size_t cls = 0; cls < kClassCount; ++cls) {
       size_t count = 0;

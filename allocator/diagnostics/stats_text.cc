@@ -132,7 +132,8 @@ void write_stats_xml(const LineSink& sink, const Snapshot& snapshot) {
   }
   out.line().text("</sizes></heap>");
   out.end();
-  out.line().text("<total type=\"rest\" count=\"").number(free_blocks).text("\" size=\"").number(free_bytes).text("\"/>");
+  out.line().text("<total type=\"rest\" count=\"").number(free_blocks);
+  out.line().text("\" size=\"").number(free_bytes).text("\"/>");
   out.end();
   out.line().text("<system type=\"current\" size=\"").number(snapshot.span_bytes + snapshot.dirty_bytes).text("\"/>");
   out.end();

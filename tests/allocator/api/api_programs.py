@@ -40,7 +40,9 @@ def run(
     )
 
 
-def succeed(command: Sequence[str | Path], *, directory: Path | None = None, timeout_s: float = COMPILE_TIMEOUT_S) -> str:
+def succeed(
+    command: Sequence[str | Path], *, directory: Path | None = None, timeout_s: float = COMPILE_TIMEOUT_S
+) -> str:
     """Run `command`, fail the test with its complaint unless it exits with 0, and return its output."""
     ended = run(command, timeout_s=timeout_s, directory=directory)
     assert ended.returncode == 0, f"{' '.join(map(str, command))}:\n{ended.stderr or ended.stdout}"

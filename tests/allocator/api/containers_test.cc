@@ -1,6 +1,6 @@
 // ebb.hpp under the containers of the standard library.
-#include <ebb/ebb.hpp>
 #include <gtest/gtest.h>
+#include <ebb/ebb.hpp>
 
 #include <deque>
 #include <limits>
@@ -112,7 +112,8 @@ TEST(MemoryResourceTest, AlignsAndThrows) {
     EXPECT_EQ(reinterpret_cast<uintptr_t>(p) % alignment, 0u);
     ebb::resource()->deallocate(p, 100, alignment);
   }
-  EXPECT_THROW(ebb::resource()->deallocate(ebb::resource()->allocate(ebb_test::opaque(SIZE_MAX - 100)), 1), std::bad_alloc);
+  size_t too_much = ebb_test::opaque(SIZE_MAX - 100);
+  EXPECT_THROW(ebb::resource()->deallocate(ebb::resource()->allocate(too_much), too_much), std::bad_alloc);
 }
 
 TEST(MemoryResourceTest, IsEqualToItsKindAlone) {

@@ -101,7 +101,8 @@ TEST(VallocTest, GivesOsPages) {
 
 TEST(VallocTest, RefusesSizesThatWouldWrap) {
   using Result = std::pair<void*, int>;
-  for (size_t size : {size_t{PTRDIFF_MAX}, size_t{PTRDIFF_MAX} + 1, SIZE_MAX - 4096, SIZE_MAX - 4095, SIZE_MAX - 1, SIZE_MAX}) {
+  const size_t kMost{PTRDIFF_MAX};
+  for (size_t size : {kMost, kMost + 1, SIZE_MAX - 4096, SIZE_MAX - 4095, SIZE_MAX - 1, SIZE_MAX}) {
     EXPECT_EQ(with_errno(0, [=] { return valloc(opaque(size)); }), (Result{nullptr, ENOMEM})) << size;
     EXPECT_EQ(with_errno(0, [=] { return pvalloc(opaque(size)); }), (Result{nullptr, ENOMEM})) << size;
   }

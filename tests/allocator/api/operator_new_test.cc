@@ -23,12 +23,26 @@ bool is_aligned(const void* p, size_t alignment) { return reinterpret_cast<uintp
 TEST(OperatorTest, EveryFormIsEbbs) {
   Dl_info ebb_info{};
   ASSERT_NE(dladdr(reinterpret_cast<void*>(&ebb_malloc), &ebb_info), 0);
-  for (const char* name :
-       {"_Znwm", "_Znam", "_ZnwmRKSt9nothrow_t", "_ZnamRKSt9nothrow_t", "_ZnwmSt11align_val_t", "_ZnamSt11align_val_t",
-        "_ZnwmSt11align_val_tRKSt9nothrow_t", "_ZnamSt11align_val_tRKSt9nothrow_t", "_ZdlPv", "_ZdaPv",
-        "_ZdlPvRKSt9nothrow_t", "_ZdaPvRKSt9nothrow_t", "_ZdlPvm", "_ZdaPvm", "_ZdlPvSt11align_val_t",
-        "_ZdaPvSt11align_val_t", "_ZdlPvSt11align_val_tRKSt9nothrow_t", "_ZdaPvSt11align_val_tRKSt9nothrow_t",
-        "_ZdlPvmSt11align_val_t", "_ZdaPvmSt11align_val_t"}) {
+  for (const char* name : {"_Znwm",
+                           "_Znam",
+                           "_ZnwmRKSt9nothrow_t",
+                           "_ZnamRKSt9nothrow_t",
+                           "_ZnwmSt11align_val_t",
+                           "_ZnamSt11align_val_t",
+                           "_ZnwmSt11align_val_tRKSt9nothrow_t",
+                           "_ZnamSt11align_val_tRKSt9nothrow_t",
+                           "_ZdlPv",
+                           "_ZdaPv",
+                           "_ZdlPvRKSt9nothrow_t",
+                           "_ZdaPvRKSt9nothrow_t",
+                           "_ZdlPvm",
+                           "_ZdaPvm",
+                           "_ZdlPvSt11align_val_t",
+                           "_ZdaPvSt11align_val_t",
+                           "_ZdlPvSt11align_val_tRKSt9nothrow_t",
+                           "_ZdaPvSt11align_val_tRKSt9nothrow_t",
+                           "_ZdlPvmSt11align_val_t",
+                           "_ZdaPvmSt11align_val_t"}) {
     Dl_info info{};
     ASSERT_NE(dladdr(dlsym(RTLD_DEFAULT, name), &info), 0) << name;
     EXPECT_STREQ(info.dli_fname, ebb_info.dli_fname) << name;
@@ -56,7 +70,7 @@ TEST(OperatorTest, AlignedFormsAlign) {
   for (size_t alignment = 1; alignment <= size_t{1} << 22; alignment *= 2) {
     std::align_val_t value{alignment};
     void* blocks[] = {operator new(100, value), operator new[](100, value), operator new(100, value, std::nothrow),
-                      operator new[](100, value, std::nothrow)};
+                                                                            operator new[](100, value, std::nothrow)};
     for (void* p : blocks) EXPECT_TRUE(is_aligned(p, alignment)) << alignment;
     operator delete(blocks[0], value);
     operator delete[](blocks[1], 100, value);

@@ -37,9 +37,7 @@ class OptionsTest : public testing::Test {
 
 std::vector<std::string>* g_complaints;
 
-void complain(const char* variable, const char* value) {
-  g_complaints->push_back(std::string(variable) + "=" + value);
-}
+void complain(const char* variable, const char* value) { g_complaints->push_back(std::string(variable) + "=" + value); }
 
 // Loads from an environment made of `entries`; returns what was complained of.
 std::vector<std::string> load(std::vector<std::string> entries) {
@@ -93,8 +91,8 @@ TEST_F(OptionsTest, TheEnvironmentSetsNumbersAndWords) {
 
 TEST_F(OptionsTest, ValuesThatCannotBeUsedAreComplainedOfAndLeaveTheOption) {
   int64_t before = get("purge_delay_ms");
-  const std::string kBad[] = {"",   "-1",  "1x",   "x",    " 1",  "0x10", "1.5",
-                              "on", "+10", "3600001", "99999999999999999999", "9223372036854775807"};
+  const std::string kBad[] = {
+      "", "-1", "1x", "x", " 1", "0x10", "1.5", "on", "+10", "3600001", "99999999999999999999", "9223372036854775807"};
   for (const std::string& value : kBad) {
     std::vector<std::string> complaints = load({"EBB_PURGE_DELAY_MS=" + value});
     EXPECT_EQ(complaints, std::vector<std::string>{"purge_delay_ms=" + value}) << value;

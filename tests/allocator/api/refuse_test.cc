@@ -13,8 +13,8 @@ using ebb_test::errno_after;
 using ebb_test::opaque;
 using ebb_test::with_errno;
 
-const size_t kTooLarge[] = {size_t{PTRDIFF_MAX},     size_t{PTRDIFF_MAX} + 1, SIZE_MAX - (64 << 20), SIZE_MAX - 65536,
-                            SIZE_MAX - 4096 - 4096, SIZE_MAX - 4096,          SIZE_MAX - 16,         SIZE_MAX};
+const size_t kTooLarge[] = {size_t{PTRDIFF_MAX},    size_t{PTRDIFF_MAX} + 1, SIZE_MAX - (64 << 20), SIZE_MAX - 65536,
+                            SIZE_MAX - 4096 - 4096, SIZE_MAX - 4096,         SIZE_MAX - 16,         SIZE_MAX};
 
 using Result = std::pair<void*, int>;
 const Result kOutOfMemory{nullptr, ENOMEM};
@@ -53,12 +53,16 @@ TEST(RefuseTest, AlignmentsLargerThanTheAddressSpace) {
 // As above, without relying on how a product wraps: every pair has a product of 2^64 or more.
 TEST(RefuseTest, ProductsThatOverflow) {
   const std::pair<size_t, size_t> kPairs[] = {
-      {SIZE_MAX, 2}, {2, SIZE_MAX}, {size_t{1} << 32, size_t{1} << 32}, {SIZE_MAX / 2 + 1, 2}, {(size_t{1} << 63) / 3 + 1, 6},
+      {SIZE_MAX, 2},
+      {2, SIZE_MAX},
+      {size_t{1} << 32, size_t{1} << 32},
+      {SIZE_MAX / 2 + 1, 2},
+      {(size_t{1} << 63) / 3 + 1, 6},
   };
-  for (auto [count, size] : kPairs) {
-    count = opaque(count);
-    EXPECT_EQ(ask([count, size] { return ebb_calloc(count, size); }), kOutOfMemory) << count << " * " << size;
-    EXPECT_EQ(ask([count, size] { return ebb_reallocarray(nullptr, count, size); }), kOutOfMemory) << count;
+  for (const std::pair<size_t, size_t>& pair : kPairs) {
+    const size_t count = opaque(pair.first), size = pair.second;
+    EXPECT_EQ(ask([=] { return ebb_calloc(count, size); }), kOutOfMemory) << count << " * " << size;
+    EXPECT_EQ(ask([=] { return ebb_reallocarray(nullptr, count, size); }), kOutOfMemory) << count;
   }
 }
 

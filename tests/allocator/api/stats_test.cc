@@ -155,7 +155,8 @@ TEST(StatsJsonTest, IsCutAndCountedAsSnprintfDoes) {
 TEST(StatsPrintTest, HandsLinesOver) {
   std::vector<std::string> lines;
   lines.reserve(1000);
-  ebb_stats_print([](const char* line, void* arg) { static_cast<std::vector<std::string>*>(arg)->push_back(line); }, &lines);
+  auto keep = [](const char* line, void* arg) { static_cast<std::vector<std::string>*>(arg)->push_back(line); };
+  ebb_stats_print(keep, &lines);
   ASSERT_GT(lines.size(), 10u);
   EXPECT_EQ(lines[0].rfind(std::string("ebb ") + ebb_version(), 0), 0u) << lines[0];
   for (const std::string& line : lines) EXPECT_EQ(line.find('\n'), std::string::npos);

@@ -23,7 +23,7 @@ FAST_PATHS = {"malloc": 13, "free": 18, "_Znwm": 13, "_ZdlPv": 18, "_ZdlPvm": 18
 
 
 def dynamic_symbols(path: Path, kinds: str) -> set[str]:
-    """Return the names without versions of the dynamic symbols of `path` whose kind, a letter of nm's, is in `kinds`."""
+    """Return the dynamic symbols of `path` whose kind, a letter of nm's, is in `kinds`, without their versions."""
     names = set()
     for line in succeed(["nm", "-D", path]).splitlines():
         fields = line.split()

@@ -39,8 +39,8 @@ int main() {
   constexpr std::align_val_t kAlignment{4096};
   bool plain = fill_and_ask([] { return operator new(kHeld); }, [](void* p) { operator delete(p); });
   bool nothrow = fill_and_ask([] { return operator new(kHeld, std::nothrow); }, [](void* p) { operator delete(p); });
-  bool aligned = fill_and_ask([] { return operator new(kHeld, kAlignment); },
-                              [](void* p) { operator delete(p, kAlignment); });
+  bool aligned =
+      fill_and_ask([] { return operator new(kHeld, kAlignment); }, [](void* p) { operator delete(p, kAlignment); });
   bool array = fill_and_ask([] { return operator new[](kHeld, kAlignment, std::nothrow); },
                             [](void* p) { operator delete[](p, kAlignment); });
   std::printf("plain %d, nothrow %d, aligned %d, array %d\n", plain, nothrow, aligned, array);

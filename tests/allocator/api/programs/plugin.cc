@@ -35,8 +35,8 @@ bool handler_is_called() {
 }
 
 bool nothrow_gives_null() {
-  return operator new(g_too_much, std::nothrow) == nullptr && g_calls == 2 &&
-         operator new[](g_too_much, std::align_val_t{64}, std::nothrow) == nullptr && g_calls == 3;
+  return operator new(g_too_much, std::nothrow) == nullptr&& g_calls ==
+         2 && operator new[](g_too_much, std::align_val_t{64}, std::nothrow) == nullptr&& g_calls == 3;
 }
 
 }  // namespace
