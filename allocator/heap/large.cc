@@ -22,6 +22,10 @@ constinit std::atomic<uint32_t> g_next_colour{0};
 // small steps moves a logarithmic number of times.
 constexpr size_t kGrowthShare = 8;
 
+// A block of this size is given back to the OS as it is freed: so much memory is not kept for a tenth of a
+// second, and what was never touched (a terabyte of reserved address space) costs one call, not thousands.
+constexpr size_t kReturnLeast = 1 * GiB;
+
 // Below this a copy is cheaper: what was moved has to be mapped anew when it is freed, so its memory is lost
 // for warm reuse, and a page fault costs as much as copying a page.
 constexpr size_t kMoveLeast = 4 * MiB;
@@ -91,6 +95,9 @@ void give_back(Page* page, bool clean) {
   // Moved OS pages form a mapping of their own. Renewed, it joins its neighbours, so the number of mappings
   // is bounded by that of the live blocks that were moved.
   if ((page->flags & kFlagMoved) != 0 && os::renew(page->start, span_bytes(page))) clean = true;
+  if (!clean && span_bytes(page) >= kReturnLeast && arena_of(page)->may_remap()) {
+    clean = os::purge(page->start, span_bytes(page));
+  }
   arena_of(page)->give(page, clean);
   run_deferred();
 }

@@ -46,6 +46,14 @@ void complain(const char* variable, const char* value) {
   message.text(", the default is kept (variable names are in capitals)").print();
 }
 
+void describe_start() {
+  Message message;
+  message.text("ebb: ").number(g_cage.size >> 30).text(" GiB of addresses reserved at ").pointer(g_cage.base);
+  message.text(", OS pages of ").number(os::page_bytes()).text(" bytes, scavenger ");
+  message.number(static_cast<uint64_t>(option(Option::k_scavenger))).text(", huge pages ");
+  message.number(static_cast<uint64_t>(option(Option::k_thp))).print();
+}
+
 }  // namespace
 
 bool process_start() {
@@ -58,6 +66,7 @@ bool process_start() {
   // A set-user-ID program must not be steered by its caller's environment.
   if (!os::is_privileged_execution()) options_load(os::environment(), complain);
   bool ready = cage_initialise();
+  if (ready && option(Option::k_verbose) != 0) describe_start();
   if (ready) g_sees_thread_ends = os::watch_thread_ends(on_thread_end);
   g_state.store(ready ? kReady : kHopeless, std::memory_order_release);
   return ready;
