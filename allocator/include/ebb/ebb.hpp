@@ -92,9 +92,7 @@ constexpr bool operator!=(const allocator<T>&, const allocator<U>&) noexcept {
 class memory_resource final : public std::pmr::memory_resource {
  private:
   void* do_allocate(std::size_t bytes, std::size_t alignment) override { return detail::take(bytes, alignment); }
-  void do_deallocate(void* p, std::size_t bytes, std::size_t alignment) override {
-    detail::give(p, bytes, alignment);
-  }
+  void do_deallocate(void* p, std::size_t bytes, std::size_t alignment) override { detail::give(p, bytes, alignment); }
   bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
 #if defined(__cpp_rtti)
     return dynamic_cast<const memory_resource*>(&other) != nullptr;
