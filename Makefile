@@ -7,6 +7,7 @@ TIDEMARK = PYTHON="$(PYTHON)" ./tidemark
 BUILD = build/release
 QUICK_FLAG = $(if $(QUICK),--quick)
 export PYTHON
+MAKEFLAGS += --no-print-directory
 
 .PHONY: all setup build bench test gate compare install clean
 
