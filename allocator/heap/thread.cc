@@ -1,7 +1,5 @@
 #include "heap/thread.h"
 
-#include <pthread.h>
-
 #include <new>
 
 #include "arena/cage.h"
