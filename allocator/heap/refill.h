@@ -8,9 +8,10 @@
 namespace ebb {
 
 // A page whose returned blocks come in batches shorter than this is carved further although it has some: a
-// longer list means fewer visits to the slow path, at the price of memory. 16 KiB a class, or 32 blocks of the
-// small ones, keep churn's share of slow paths under 3 instructions a pair (docs/decisions/).
-constexpr uint32_t kBatchBytes = 16 * KiB;
+// longer list means fewer visits to the slow path, at the price of memory. 4 KiB a class, or 32 blocks of the
+// small ones: four times as much saves half an instruction a pair in churn and costs 15 % of its memory
+// (docs/decisions/001-layout-and-fast-paths.md).
+constexpr uint32_t kBatchBytes = 4 * KiB;
 constexpr uint32_t kBatchBlocks = 32;
 
 inline bool is_short_batch(const Page* page) {
