@@ -87,8 +87,7 @@ EBB_EXPORT void ebb_free_sized(void* p, size_t size) {
 }
 
 EBB_EXPORT void ebb_free_aligned_sized(void* p, size_t alignment, size_t size) {
-  (void)alignment;
-  check_size(p, size);
+  check_aligned(p, size, alignment);
   release(p);
 }
 

@@ -61,9 +61,14 @@ EBB_EXPORT void* operator new(std::size_t size, std::align_val_t alignment, cons
   return EBB_LIKELY(p != nullptr) ? p : new_failed_nothrow(size, static_cast<size_t>(alignment));
 }
 
-// ---- delete: what else a form is told is for the checks of debug builds ----
+// The compiler folds functions of equal bodies into jumps to one of them; names cost nothing.
+#define EBB_SAME_AS(target) __attribute__((alias(target)))
+
+// ---- delete ----
 
 EBB_EXPORT void operator delete(void* p) noexcept { release(p); }
+
+#if defined(EBB_DEBUG)
 
 EBB_EXPORT void operator delete(void* p, const std::nothrow_t&) noexcept { release(p); }
 
@@ -72,18 +77,37 @@ EBB_EXPORT void operator delete(void* p, std::size_t size) noexcept {
   release(p);
 }
 
-EBB_EXPORT void operator delete(void* p, std::align_val_t) noexcept { release(p); }
-
-EBB_EXPORT void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept { release(p); }
-
-EBB_EXPORT void operator delete(void* p, std::size_t size, std::align_val_t) noexcept {
-  check_size(p, size);
+EBB_EXPORT void operator delete(void* p, std::align_val_t alignment) noexcept {
+  check_aligned(p, 0, static_cast<size_t>(alignment));
   release(p);
 }
 
+EBB_EXPORT void operator delete(void* p, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  check_aligned(p, 0, static_cast<size_t>(alignment));
+  release(p);
+}
+
+EBB_EXPORT void operator delete(void* p, std::size_t size, std::align_val_t alignment) noexcept {
+  check_aligned(p, size, static_cast<size_t>(alignment));
+  release(p);
+}
+
+#else
+
+// What else a form is told is for the checks above: each is the plain one, whatever its further parameters.
+#if !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wattribute-alias"
+#endif
+EBB_EXPORT void operator delete(void*, const std::nothrow_t&) noexcept EBB_SAME_AS("_ZdlPv");
+EBB_EXPORT void operator delete(void*, std::size_t) noexcept EBB_SAME_AS("_ZdlPv");
+EBB_EXPORT void operator delete(void*, std::align_val_t) noexcept EBB_SAME_AS("_ZdlPv");
+EBB_EXPORT void operator delete(void*, std::align_val_t, const std::nothrow_t&) noexcept EBB_SAME_AS("_ZdlPv");
+EBB_EXPORT void operator delete(void*, std::size_t, std::align_val_t) noexcept EBB_SAME_AS("_ZdlPv");
+
+#endif
+
 // ---- arrays ----
 
-#define EBB_SAME_AS(target) __attribute__((alias(target)))
 EBB_EXPORT void* operator new[](std::size_t) EBB_SAME_AS("_Znwm");
 EBB_EXPORT void* operator new[](std::size_t, const std::nothrow_t&) noexcept EBB_SAME_AS("_ZnwmRKSt9nothrow_t");
 EBB_EXPORT void* operator new[](std::size_t, std::align_val_t) EBB_SAME_AS("_ZnwmSt11align_val_t");

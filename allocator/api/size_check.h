@@ -1,18 +1,32 @@
-// What sized frees are checked against, in debug builds: the size that the caller says fits the block.
-// Any thread; the block is live.
+// What sized and aligned frees are checked against, in debug builds: what the caller says fits the block. Any
+// thread; the block is live, or null.
 #pragma once
 
 #include <cstddef>
 
 #include "base/compiler.h"
+#include "base/units.h"
 #include "heap/alloc.h"
 #include "heap/misuse.h"
 
 namespace ebb {
 
+// Not more than the block has, and not less than half of it: realloc leaves no block with less than that in use.
 EBB_INLINE void check_size([[maybe_unused]] void* p, [[maybe_unused]] size_t size) {
 #if defined(EBB_DEBUG)
-  if (p != nullptr && good_bytes(size) > usable_bytes(p)) report_wrong_size(p, size, usable_bytes(p));
+  if (p == nullptr) return;
+  size_t usable = usable_bytes(p);
+  if (good_bytes(size) > usable || (usable > kBlockAlign && size < usable / 2)) report_wrong_size(p, size, usable);
+#endif
+}
+
+// The size of an aligned block may be far below what it has.
+EBB_INLINE void check_aligned([[maybe_unused]] void* p, [[maybe_unused]] size_t size,
+                              [[maybe_unused]] size_t alignment) {
+#if defined(EBB_DEBUG)
+  if (p == nullptr) return;
+  if (alignment == 0 || reinterpret_cast<uintptr_t>(p) % alignment != 0) report_wrong_alignment(p, alignment);
+  if (good_bytes(size) > usable_bytes(p)) report_wrong_size(p, size, usable_bytes(p));
 #endif
 }
 

@@ -76,4 +76,11 @@ void report_wrong_size(const void* p, size_t said_bytes, size_t usable_bytes) {
   finish(message);
 }
 
+void report_wrong_alignment(const void* p, size_t said_bytes) {
+  Message message;
+  message.text("ebb: aligned free of ").pointer(p).text(" says an alignment of ").number(said_bytes);
+  message.text(", which the address does not have");
+  finish(message);
+}
+
 }  // namespace ebb

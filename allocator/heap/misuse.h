@@ -22,5 +22,6 @@ EBB_COLD void report_foreign_block(const char* operation, const void* p, const v
 
 // A sized or aligned free said something else than the allocation.
 EBB_COLD void report_wrong_size(const void* p, size_t said_bytes, size_t usable_bytes);
+EBB_COLD void report_wrong_alignment(const void* p, size_t said_bytes);
 
 }  // namespace ebb

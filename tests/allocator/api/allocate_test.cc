@@ -195,6 +195,25 @@ TEST(FreeTest, IgnoresNull) {
   EXPECT_EQ(ebb_usable_size(nullptr), 0u);
 }
 
+// Debug builds stop with a report; others take the free as it is.
+TEST(FreeTest, AWrongSizeOrAlignmentIsReportedInDebugBuilds) {
+  char* p = static_cast<char*>(ebb_malloc(100));
+  char* aligned = static_cast<char*>(ebb_aligned_alloc(64, 24));
+#if defined(EBB_DEBUG)
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_DEATH(ebb_free_sized(p, 5000), "says 5000 bytes, but the block has 112");
+  EXPECT_DEATH(ebb_free_sized(p, 20), "says 20 bytes, but the block has 112");
+  EXPECT_DEATH(ebb_free_aligned_sized(aligned, 64, 100), "says 100 bytes, but the block has 64");
+  EXPECT_DEATH(ebb_free_aligned_sized(aligned, size_t{1} << 40, 24), "says an alignment of 1099511627776");
+  EXPECT_DEATH(ebb_free_aligned_sized(aligned, 0, 24), "says an alignment of 0");
+#endif
+  ebb_free_sized(p, 100);
+  ebb_free_aligned_sized(aligned, 64, 24);
+  p = static_cast<char*>(ebb_realloc(ebb_malloc(100), 60));
+  ebb_free_sized(p, 60);
+  ebb_free_sized(ebb_malloc(0), 0);
+}
+
 TEST(FreeTest, ABlockIsReusedOnceItIsFree) {
   for (size_t size : class_sizes()) {
     std::set<void*> seen;

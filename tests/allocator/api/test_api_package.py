@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from api_programs import PROGRAMS, REPOSITORY, build_directory, library, run, succeed
 
+EXAMPLES = REPOSITORY / "docs" / "examples"
 SOURCES = {"c": "package/consumer.c", "cxx": "package/consumer.cc"}
 
 
@@ -84,3 +86,21 @@ def test_cmake_package_refuses_another_version(prefix: Path, tmp_path: Path) -> 
     ended = run(["cmake", "-S", tmp_path, "-B", tmp_path / "b", f"-DCMAKE_PREFIX_PATH={prefix}"])
     assert ended.returncode != 0
     assert "99.0" in ended.stderr
+
+
+@pytest.mark.parametrize("example", sorted(path.name for path in EXAMPLES.iterdir()))
+def test_examples_build_and_run(example: str, prefix: Path, tmp_path: Path) -> None:
+    """Warnings are errors: what people copy must be clean. Each example says what it has done."""
+    compiler = ["gcc"] if example.endswith(".c") else ["g++", "-std=c++17"]
+    flags = [*pkg_config(prefix, "--cflags", "ebb"), "-O1", "-Wall", "-Wextra", "-Werror", "-pthread"]
+    program = tmp_path / "example"
+    succeed([*compiler, *flags, EXAMPLES / example, "-o", program, *pkg_config(prefix, "--libs", "ebb")])
+    folders = os.pathsep.join(str(path.parent) for path in prefix.rglob("libebb.so"))
+    ended = run([program], variables={"LD_LIBRARY_PATH": folders})
+    assert ended.returncode == 0, ended.stderr
+    said = {"event_loop.c": "served one\n", "containers.cc": "a hundred in a block of 64 bytes\n"}
+    if example == "statistics.c":
+        assert "hold 1024000 bytes" in ended.stderr
+        assert json.loads(ended.stdout)["dirty_bytes"] == 0
+    else:
+        assert ended.stdout == said[example]

@@ -45,3 +45,9 @@ def test_a_handler_that_frees_memory_makes_new_succeed(linking: str, tmp_path: P
     variables = {"LD_PRELOAD": str(library())} if linking == "preload" else {}
     ended = run(["prlimit", f"--as={700 * MIB}", program], variables=variables)
     assert (ended.returncode, ended.stdout) == (0, "plain 1, nothrow 1, aligned 1, array 1\n"), ended.stderr
+
+
+def test_a_static_program_has_what_runs_at_load(tmp_path: Path) -> None:
+    program = compile_program("static_life.c", tmp_path / "program", "-static", library("libebb.a"), "-pthread")
+    ended = run([program])
+    assert (ended.returncode, ended.stdout) == (0, "resident after the free: little\nchild ends with 0\n"), ended.stderr
