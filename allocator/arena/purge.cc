@@ -17,8 +17,10 @@
 // So what is freed behind a pass is found by the next one, and nobody needs to be quiet for that.
 //
 // A forced purge sets `force_age_`: from then on everybody's step takes all that was stamped up to it. After
-// two drained lists (the one that was pending and the one that was fresh) and the end of the step in flight,
-// all that was free at the call is with the OS, whoever did the work.
+// two drained lists (the one that was pending and the one that was fresh), seen while no step is in flight, all
+// that was free at the call is with the OS, whoever did the work.
+//
+// tests/models/purge.pml is this protocol with all its interleavings.
 #include <cstring>
 
 #include "arena/arena.h"
@@ -205,6 +207,9 @@ void Arena::purge_all() {
   }
   for (;;) {
     if (purge_step() != Look::kDrained) continue;
+    // Another thread may have begun a list since, and have its last run in hand: an empty list counts when no
+    // step is in flight.
+    LockGuard step_guard(g_purge_step_lock);
     LockGuard guard(lock_);
     if (purge_lists_[pending_list_] != nullptr) continue;
     if (passes_begun_ >= target) {

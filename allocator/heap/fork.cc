@@ -61,7 +61,8 @@ void parent() {
 }
 
 // Releases up to kMost pages that somebody had claimed and nobody owns; returns whether there may be more.
-bool release_some_orphans(Arena* arena) {
+// `sparse` is set when pages wait for the scavenger.
+bool release_some_orphans(Arena* arena, bool* sparse) {
   constexpr int kMost = 64;
   Page* orphans[kMost];
   int found = 0;
@@ -69,6 +70,7 @@ bool release_some_orphans(Arena* arena) {
     Page* page = as_page(span);
     if (found == kMost || page->kind != SliceKind::kPage) return;
     if (page->owner.load(std::memory_order_relaxed) != kNoOwner) return;
+    *sparse |= remote::is_sparse(page);
     if ((page->remote.load(std::memory_order_relaxed) & remote::kOwnerless) == 0) orphans[found++] = page;
   });
   for (int i = 0; i < found; ++i) page_release(orphans[i]);
@@ -76,10 +78,13 @@ bool release_some_orphans(Arena* arena) {
 }
 
 void release_orphans() {
+  bool sparse = false;
   for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) {
-    while (release_some_orphans(arena)) {
+    while (release_some_orphans(arena, &sparse)) {
     }
   }
+  // Their count may be behind: somebody had released one and not counted it, or had set the count to zero to look.
+  if (sparse && g_sparse_pages.exchange(1, std::memory_order_seq_cst) == 0) announce_armed();
 }
 
 void child() {

@@ -15,7 +15,9 @@
 //     pages it owns and nothing else.
 //  3. In kParked and kSweeping tls_heap is the empty heap and tls_owner is kNobodyHere, so the thread's own
 //     fast paths do not touch its pages.
-//  4. A Thread is reused only after all its pages have another owner or none.
+//  4. `touched` and `sweep_class` belong to the holder of the gate; the thread may read `touched` at any time.
+//  5. A Thread is reused only after all its pages have another owner or none.
+// tests/models/park.pml is this machine with all its interleavings.
 #pragma once
 
 #include <atomic>
@@ -42,7 +44,7 @@ constexpr size_t kRecentParts = 16;
 struct Thread {
   std::atomic<uint32_t> gate{kRunning};
   std::atomic<bool> wants_back{false};  // parked, and waiting for the sweep to pause
-  bool touched = false;                 // has been in the slow path since it was last swept
+  std::atomic<bool> touched{false};     // has been in the slow path since a sweep of it began
   uint16_t sweep_class = 0;             // where the sweep of the parked thread goes on
   uint64_t swept_ns = 0;                // when it was last swept
   ThreadHeap main;               // for the main heap
@@ -81,7 +83,7 @@ class Gate {
     open_ = EBB_LIKELY(thread->gate.compare_exchange_strong(expected, kBusy, std::memory_order_acquire,
                                                             std::memory_order_relaxed)) ||
             enter_slow();
-    thread->touched = true;
+    thread->touched.store(true, std::memory_order_relaxed);
     if (EBB_UNLIKELY(thread->handover != nullptr) && open_) thread_give_up_handover(thread, false);
   }
   EBB_INLINE ~Gate() {

@@ -31,7 +31,7 @@ bool park_begin() {
   Thread* thread = thread_self_if_any();
   if (thread == nullptr || tls_owner == kNobodyHere) return true;  // nothing to hand over, or begun twice
   // Work is left from a sweep that this thread interrupted, or made by its slow path since.
-  bool has_work = thread->touched || thread->sweep_class != 0;
+  bool has_work = thread->touched.load(std::memory_order_relaxed) || thread->sweep_class != 0;
   if (EBB_UNLIKELY(has_work) && EBB_UNLIKELY(!scavenger_ensure())) return sweep_inline();
   // From here on the thread's own fast paths leave its pages alone, whoever calls them.
   tls_heap = &g_empty_heap;
@@ -45,7 +45,8 @@ bool park_begin() {
     cpu_relax();
   }
   EBB_TEST_POINT("park.begun");
-  if (EBB_UNLIKELY(has_work)) scavenger_notice_park();
+  // Read again: a signal handler may have allocated just before the gate was handed over.
+  if (EBB_UNLIKELY(has_work || thread->touched.load(std::memory_order_relaxed))) scavenger_notice_park();
   return true;
 }
 

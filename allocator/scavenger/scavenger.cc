@@ -113,7 +113,6 @@ void after_fork_in_child() {
   g_run_state.store(kIdle, std::memory_order_relaxed);
   g_sleeping.store(false, std::memory_order_relaxed);
   g_scavenger_present.store(false, std::memory_order_relaxed);
-  sweep_after_fork_in_child();
   g_holes_due_ns.store(0, std::memory_order_relaxed);
   g_inline_due_ns.store(0, std::memory_order_relaxed);
   uint32_t threshold = first_threshold();

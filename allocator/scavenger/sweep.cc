@@ -22,14 +22,14 @@ bool is_due(const Thread* thread, uint64_t now_ns) {
   return thread->swept_ns == 0 || now_ns - thread->swept_ns >= interval;
 }
 
-bool has_work(const Thread* thread) { return thread->touched || thread->sweep_class != 0; }
+bool has_work(const Thread* thread) { return thread->touched.load(std::memory_order_relaxed) || thread->sweep_class != 0; }
 
 // One class of one parked thread. The gate is held in kSweeping for that long; the registry's lock keeps the
 // thread from ending meanwhile.
 void sweep_class_locked(Thread* thread, uint64_t now_ns) {
   EBB_TEST_POINT("sweep.step");
   // Before the first class, not behind the last: the owner may come back in between and use a class that was swept.
-  if (thread->sweep_class == 0) thread->touched = false;
+  if (thread->sweep_class == 0) thread->touched.store(false, std::memory_order_relaxed);
   thread_release_class(thread, thread->sweep_class);
   if (++thread->sweep_class == kClassCount) {
     thread->sweep_class = 0;
@@ -62,9 +62,6 @@ Sweep sweep_step(uint64_t now_ns) {
   }
   return result;
 }
-
-// Punchers at work. A fork child that inherits one has to look at all lists again.
-constinit std::atomic<int> g_punchers{0};
 
 size_t punch(Page* page) {
   EBB_TEST_POINT("holes.claimed");
@@ -110,7 +107,6 @@ bool sweep_parked_threads(uint64_t now_ns) {
 }
 
 size_t punch_sparse_pages(Punch which) {
-  g_punchers.fetch_add(1, std::memory_order_relaxed);
   // Zero before the lists are read: see g_sparse_pages.
   bool any = g_sparse_pages.exchange(0, std::memory_order_seq_cst) != 0 || which == Punch::kAll;
   size_t returned = any ? punch_heap(&g_main_heap, 0) : 0;
@@ -120,12 +116,7 @@ size_t punch_sparse_pages(Punch which) {
     bool has_sparse = heap->has_sparse.exchange(false, std::memory_order_seq_cst);
     if (has_sparse || which == Punch::kAll) returned += punch_heap(heap, serial);
   }
-  g_punchers.fetch_sub(1, std::memory_order_relaxed);
   return returned;
-}
-
-void sweep_after_fork_in_child() {
-  if (g_punchers.exchange(0, std::memory_order_relaxed) != 0) g_sparse_pages.fetch_add(1, std::memory_order_relaxed);
 }
 
 }  // namespace ebb

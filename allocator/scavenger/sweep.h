@@ -18,7 +18,4 @@ constexpr uint64_t kSweepAllNow = UINT64_MAX;
 enum class Punch { kNew, kAll };
 size_t punch_sparse_pages(Punch which);
 
-// A puncher may have been at work in the parent; the child begins again.
-void sweep_after_fork_in_child();
-
 }  // namespace ebb
