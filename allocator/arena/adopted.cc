@@ -142,17 +142,22 @@ bool overlaps_locked(uintptr_t begin, uintptr_t end) {
 
 }  // namespace
 
+bool arena_is_adoptable(void* memory, size_t bytes) {
+  if (!is_usable(static_cast<char*>(memory), bytes)) return false;
+  uintptr_t address = reinterpret_cast<uintptr_t>(memory);
+  LockGuard guard(g_region_lock);
+  return !overlaps_locked(address, address + bytes);
+}
+
 ProgramArena* arena_adopt(void* memory, size_t bytes, const ArenaTraits& traits) {
+  if (!arena_is_adoptable(memory, bytes)) return nullptr;
   char* start = static_cast<char*>(memory);
-  if (!is_usable(start, bytes)) return nullptr;
   uintptr_t address = reinterpret_cast<uintptr_t>(start);
-  {
-    LockGuard guard(g_region_lock);
-    if (overlaps_locked(address, address + bytes)) return nullptr;
-  }
   Layout layout = layout_of(start, bytes);
   size_t header = layout.table_bytes + layout.ages_bytes;
-  if (!traits.committed && !os::commit(start, header)) return nullptr;
+  // What is to become accessible step by step must be zero then, or calloc could not tell.
+  bool lazily = !traits.committed && traits.zero;
+  if (!traits.committed && !os::commit(start, lazily ? header : bytes)) return nullptr;
   if (traits.numa_node >= 0 && !os::bind_to_node(start, bytes, traits.numa_node)) return nullptr;
   if (!traits.zero) memset(start, 0, header);
   ProgramArena* arena = take_structure();
@@ -163,19 +168,25 @@ ProgramArena* arena_adopt(void* memory, size_t bytes, const ArenaTraits& traits)
   range.ages = reinterpret_cast<uint8_t*>(start) + layout.table_bytes;
   range.low = layout.low;
   range.high = layout.high;
-  range.committed = traits.committed;
-  // What is not accessible yet is fresh: nobody can have written to it.
+  range.committed = !lazily;
   range.zero = traits.zero;
   range.pinned = traits.pinned;
   range.adopted = true;
   return begin(arena, range, traits, nullptr, start, bytes) ? arena : nullptr;
 }
 
+bool arena_hold(ProgramArena* arena) {
+  LockGuard guard(g_region_lock);
+  if (!arena->alive.load(std::memory_order_relaxed)) return false;
+  arena->heaps.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
 bool arena_release(ProgramArena* arena) {
   Slice* outer;
   {
     LockGuard guard(g_region_lock);
-    if (!arena->alive.load(std::memory_order_relaxed) || arena->heaps.load(std::memory_order_relaxed) != 0) return false;
+    if (!arena->alive.load(std::memory_order_relaxed) || arena->heaps.load(std::memory_order_acquire) != 0) return false;
     outer = arena->outer;
     if (!arena_withdraw_locked(arena, outer == nullptr)) return false;
     arena->alive.store(false, std::memory_order_relaxed);

@@ -55,6 +55,13 @@ ProgramArena* arena_reserve(size_t bytes, const ArenaTraits& traits);
 // Null when it overlaps memory that is Ebb's already, or the OS refuses to make it accessible.
 ProgramArena* arena_adopt(void* start, size_t bytes, const ArenaTraits& traits);
 
+// Whether a range may be adopted as far as its place goes.
+bool arena_is_adoptable(void* start, size_t bytes);
+
+// Counts a heap that is made in the arena; false when the arena was released. Until uncounted it can't be.
+bool arena_hold(ProgramArena* arena);
+inline void arena_let_go(ProgramArena* arena) { arena->heaps.fetch_sub(1, std::memory_order_release); }
+
 // Ends an arena that has neither heaps nor spans in use; false when it has. Reserved address space goes back with
 // its memory; adopted memory is the program's again, with whatever stands in it.
 bool arena_release(ProgramArena* arena);

@@ -98,6 +98,8 @@ class Arena {
   ArenaGroup group() const { return group_.load(std::memory_order_relaxed); }
   void set_group(ArenaGroup group) { group_.store(group, std::memory_order_relaxed); }
 
+  // Whether its memory may be given back to the OS.
+  bool may_purge() const { return !pinned_; }
   // Whether its memory may be replaced by fresh mappings, or moved to other places.
   bool may_remap() const { return !pinned_ && !adopted_; }
 
@@ -178,7 +180,7 @@ class Arena {
 
   Lock lock_;
   uint16_t id_ = 0;
-  bool pinned_ = false;
+  std::atomic<bool> pinned_{false};
   bool adopted_ = false;
   bool nested_ = false;
   std::atomic<ArenaGroup> group_{nullptr};

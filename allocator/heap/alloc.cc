@@ -21,7 +21,17 @@ EBB_COLD void report_limit(FirstClassHeap* heap, size_t size) {
   size_t limit = heap->limit_bytes.load(std::memory_order_relaxed);
   if (charged <= limit && good_bytes(size) <= limit - charged) return;  // the memory itself was refused
   LimitCallback callback = heap->limit_callback.load(std::memory_order_acquire);
-  if (callback != nullptr) callback(heap, size, heap->limit_argument.load(std::memory_order_relaxed));
+  if (callback != nullptr) callback(heap, good_bytes(size), heap->limit_argument.load(std::memory_order_relaxed));
+}
+
+// What the calling thread keeps in reserve in the heap goes back; false when it has no part there.
+EBB_COLD bool give_up_reserve(Heap* heap) {
+  Thread* thread = thread_self_if_any();
+  if (thread == nullptr) return false;
+  Gate gate(thread);
+  ThreadHeap* part = gate.is_open() ? part_find(thread, heap) : nullptr;
+  if (part != nullptr) thread_heap_release(part, false);
+  return part != nullptr;
 }
 
 }  // namespace
@@ -49,6 +59,9 @@ void* take_block(Heap* from, size_t cls, bool* fresh) {
 void* take_large(Heap* heap, size_t size, size_t alignment, bool* zero) {
   if (!process_start()) return nullptr;
   void* p = large_allocate(heap, size, alignment, zero);
+  if (EBB_UNLIKELY(p == nullptr && !heap->is_main() && give_up_reserve(heap))) {
+    p = large_allocate(heap, size, alignment, zero);
+  }
   if (EBB_UNLIKELY(p == nullptr && !heap->is_main())) report_limit(first_class(heap), size);
   return p;
 }

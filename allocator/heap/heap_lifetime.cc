@@ -33,6 +33,10 @@ constinit uint64_t g_last_serial = 0;
 // Spans that are moved or freed in one go, with locks held that others wait for.
 constexpr int kSpansAtATime = 256;
 
+bool is_somebodys_default(const FirstClassHeap* heap) {
+  return heap->default_users.load(std::memory_order_relaxed) != 0;
+}
+
 void registry_add_locked(FirstClassHeap* heap) {
   heap->registry_prev = nullptr;
   heap->registry_next = g_heaps;
@@ -99,6 +103,14 @@ FirstClassHeap* heap_of_subprocess(const Subprocess* subprocess, const FirstClas
   return heap;
 }
 
+bool subprocess_has_default_users(const Subprocess* subprocess) {
+  LockGuard guard(g_heap_lock);
+  for (FirstClassHeap* heap = g_heaps; heap != nullptr; heap = heap->registry_next) {
+    if (heap->subprocess == subprocess && is_somebodys_default(heap)) return true;
+  }
+  return false;
+}
+
 FirstClassHeap* heap_new(Subprocess* subprocess, const SpanSource& source) {
   if (!process_start()) return nullptr;
   FirstClassHeap* heap;
@@ -135,7 +147,7 @@ void end(FirstClassHeap* heap) {
     heap->serial.store(0, std::memory_order_relaxed);
   }
   if (heap->source.only != nullptr) {
-    static_cast<ProgramArena*>(heap->source.only)->heaps.fetch_sub(1, std::memory_order_relaxed);
+    arena_let_go(static_cast<ProgramArena*>(heap->source.only));
   }
   heap->registry_next = g_unused;
   g_unused = heap;
@@ -264,8 +276,6 @@ bool move_some_spans(FirstClassHeap* heap, Heap* target) {
   }
   return heap->spans == nullptr;
 }
-
-bool is_somebodys_default(FirstClassHeap* heap) { return heap->default_users.load(std::memory_order_relaxed) != 0; }
 
 }  // namespace
 

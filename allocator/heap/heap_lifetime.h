@@ -43,6 +43,9 @@ class HeapCursor {
 // The first heap of a sub-process besides `but`; null when there is none.
 FirstClassHeap* heap_of_subprocess(const Subprocess* subprocess, const FirstClassHeap* but);
 
+// Whether a heap of the sub-process is a thread's default.
+bool subprocess_has_default_users(const Subprocess* subprocess);
+
 // fork: the list of heaps, then the heaps.
 void heaps_lock_registry_for_fork();
 void heaps_lock_for_fork();

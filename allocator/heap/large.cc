@@ -176,7 +176,7 @@ void* large_resize(Page* page, size_t size) {
 bool large_clear(Page* page, size_t size) {
   // Half a millisecond of clearing, or one system call and faults only for what is touched.
   constexpr size_t kPurgeLeast = 1 * MiB;
-  return size >= kPurgeLeast && arena_of(page)->may_remap() && os::purge(page->start, span_bytes(page));
+  return size >= kPurgeLeast && arena_of(page)->may_purge() && os::purge(page->start, span_bytes(page));
 }
 
 }  // namespace ebb

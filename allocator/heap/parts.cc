@@ -156,6 +156,7 @@ bool parts_detach(FirstClassHeap* heap, bool keep_blocks) {
   LockGuard registry(g_thread_lock);
   for (Thread* thread = g_threads; drop && thread != nullptr; thread = thread->next) drop_handover(thread, heap);
   while (Thread* thread = first_thread(heap)) {
+    EBB_TEST_POINT("heap.before_freeze");
     bool parked = thread_freeze(thread);
     // It may have ended its part before it froze; then there may be another thread's.
     if (ThreadHeap* part = part_find(thread, heap)) {

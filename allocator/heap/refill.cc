@@ -80,6 +80,7 @@ EBB_COLD bool make_room(ThreadHeap* heap, size_t cls) {
 
 bool refill(ThreadHeap* heap, size_t cls, bool* fresh) {
   if (fresh != nullptr) *fresh = false;
+  bool reserve_given_up = false;
   for (;;) {
     Page* page = heap->active[cls];
     if (page != nullptr) {
@@ -99,7 +100,13 @@ bool refill(ThreadHeap* heap, size_t cls, bool* fresh) {
     } else {
       page = page_adopt(heap->heap, cls);
       if (page == nullptr) page = new_page(heap, cls);
-      if (page == nullptr) return false;
+      if (EBB_UNLIKELY(page == nullptr)) {
+        // An arena of its own may be full of what the heap's classes keep in reserve.
+        if (heap->heap->is_main() || reserve_given_up) return false;
+        reserve_given_up = true;
+        thread_heap_release(heap, false);
+        continue;
+      }
       page->punched_live = kNeverPunched;
       page->flags &= static_cast<uint8_t>(~kFlagSparse);
       page->owner.store(heap->thread->id(), std::memory_order_relaxed);

@@ -85,6 +85,7 @@ Subprocess* subprocess_current() {
 bool subprocess_destroy(Subprocess* subprocess) {
   if (subprocess_current() == subprocess && !subprocess_enter(nullptr)) return false;
   if (subprocess->threads.load(std::memory_order_relaxed) != 0) return false;
+  if (subprocess_has_default_users(subprocess)) return false;
   FirstClassHeap* main = subprocess->main.load(std::memory_order_relaxed);
   while (FirstClassHeap* heap = heap_of_subprocess(subprocess, main)) {
     if (!heap_destroy(heap)) return false;

@@ -1,5 +1,6 @@
 #include "scavenger/sweep.h"
 
+#include "arena/arena_list.h"
 #include "base/test_point.h"
 #include "config/options.h"
 #include "heap/heap.h"
@@ -68,7 +69,7 @@ size_t punch(Page* page) {
   page_fold_remote(page);
   page->flags &= static_cast<uint8_t>(~kFlagSparse);
   page->punched_live = static_cast<uint16_t>(page->countdown);
-  return page->countdown != 0 ? page_punch_holes(page) : 0;
+  return page->countdown != 0 && arena_of(page)->may_purge() ? page_punch_holes(page) : 0;
 }
 
 // One step: claims the page behind `anchor` and punches it. Both under the lock, so that whoever takes the lock

@@ -133,7 +133,8 @@ EBB_API void ebb_stats_print(void (*print)(const char* line, void* arg), void* a
 
 typedef struct ebb_heap ebb_heap_t;
 
-/* A new heap of the calling thread's sub-process; NULL with ENOMEM when out of memory. About 3 KiB. */
+/* A new heap of the calling thread's sub-process; NULL with ENOMEM when out of memory. It takes about 3 KiB and a
+ * page for each size class that it uses. */
 EBB_API ebb_heap_t* ebb_heap_new(void);
 
 /* The heap that malloc uses unless something else was set: it never ends. */
@@ -172,7 +173,8 @@ EBB_API bool ebb_heap_destroy(ebb_heap_t* heap);
 EBB_API ebb_heap_t* ebb_heap_set_default(ebb_heap_t* heap);
 
 /* Called when an allocation from a limited heap was refused, on that thread, with nothing held: it may allocate
- * and free, also in `heap`. The allocation returns NULL all the same. */
+ * and free, also in `heap`. The allocation returns NULL all the same. `wanted_bytes`: the request, rounded up to
+ * its usable size. */
 typedef void ebb_heap_limit_reached(ebb_heap_t* heap, size_t wanted_bytes, void* arg);
 
 /* Limits the memory handed out to a heap: what its pages have been cut into so far, whether or not it is free by
@@ -209,6 +211,63 @@ typedef bool ebb_heap_visitor(ebb_heap_t* heap, const ebb_heap_area_t* area, voi
 
 /* Visits all blocks of a heap, which no other thread uses meanwhile. False when the visitor ended it, or no heap. */
 EBB_API bool ebb_heap_visit(ebb_heap_t* heap, ebb_heap_visitor* visitor, void* arg);
+
+/* ---- arenas: memory for heaps of a kind of its own (docs/heaps.md) ---- */
+
+typedef struct ebb_arena* ebb_arena_t;
+
+/* Flags of an arena. */
+#define EBB_ARENA_COMMITTED 1u /* adopted memory is readable and writable already */
+#define EBB_ARENA_PINNED 2u    /* its memory is never given back to the operating system */
+#define EBB_ARENA_ZERO 4u      /* adopted memory reads as zero */
+#define EBB_ARENA_EXCLUSIVE 8u /* it serves only the heaps made in it */
+#define EBB_ARENA_NODE(node) (((unsigned)(node) + 1u) << 16) /* memory of this NUMA node is preferred */
+
+/* An arena of `size` bytes of fresh address space, rounded up to 64 KiB, at least 1 MiB. False with ENOMEM when
+ * that is refused, with EINVAL for a flag or a node that does not exist. */
+EBB_API bool ebb_arena_reserve(size_t size, unsigned flags, ebb_arena_t* arena);
+
+/* An arena in the program's own memory [start, start + size): private and anonymous unless it is pinned; both
+ * multiples of the OS page, at least 1 MiB. A small part at the start holds the arena's own data; nothing outside
+ * the range is touched, and nothing of it is ever unmapped. Memory that is not committed is made accessible, when it
+ * is zero only as it is needed. False
+ * with EINVAL for anything else, or when it overlaps what is Ebb's already; with ENOMEM when that is refused. */
+EBB_API bool ebb_arena_adopt(void* start, size_t size, unsigned flags, ebb_arena_t* arena);
+
+/* Where an arena is; `size` may be NULL. NULL for an arena that was released. */
+EBB_API void* ebb_arena_area(ebb_arena_t arena, size_t* size);
+EBB_API bool ebb_arena_contains(ebb_arena_t arena, const void* p);
+
+/* Ends an arena. Reserved memory goes back to the operating system; adopted memory is the program's again, with
+ * arbitrary contents. False with EBUSY while a heap made in it exists or a block or page of any heap is there; with
+ * EINVAL when it was released before. */
+EBB_API bool ebb_arena_release(ebb_arena_t arena);
+
+/* A heap whose blocks all lie in this arena: NULL with ENOMEM from its allocations when that is full. NULL with
+ * EINVAL when the arena was released, or belongs to another sub-process than the calling thread is in. */
+EBB_API ebb_heap_t* ebb_heap_new_in(ebb_arena_t arena);
+
+/* ---- sub-processes: worlds that share no block memory (docs/heaps.md) ---- */
+
+typedef struct ebb_subproc ebb_subproc_t;
+
+/* A new sub-process, with a main heap and arenas of its own; NULL with ENOMEM when out of memory. */
+EBB_API ebb_subproc_t* ebb_subproc_new(void);
+
+/* The calling thread is in `subproc` from now on: its malloc uses the main heap there, and the heaps and arenas
+ * that it makes belong there. NULL: back to the process's own world. False, and nothing has changed, when it can't. */
+EBB_API bool ebb_subproc_enter(ebb_subproc_t* subproc);
+
+/* What the calling thread is in; NULL: the process's own world. */
+EBB_API ebb_subproc_t* ebb_subproc_current(void);
+
+/* Ends a sub-process with all its heaps, blocks and arenas, and returns all its memory. Nobody else may be using
+ * any of it. False with EBUSY when another thread is in it, or has a heap of it as its default. The calling thread
+ * leaves it. */
+EBB_API bool ebb_subproc_destroy(ebb_subproc_t* subproc);
+
+/* The sum over the heaps of a sub-process; `charged_bytes` and `limit_bytes` of its main heap alone. */
+EBB_API bool ebb_subproc_stats_get(ebb_subproc_t* subproc, ebb_heap_stats_t* stats, size_t size);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,117 @@
+// Rounds of many heaps: what they need is what the first round needed, whatever their number.
+//
+// Without the scavenger's thread, which might hold a page just when the pages are counted.
+#include <thread>
+
+#include "arena/arena_list.h"
+#include "heaps/contents.h"
+#include "heaps/worker.h"
+#include "page/remote.h"
+
+namespace ebb::test {
+namespace {
+
+struct Level {
+  size_t span_bytes = 0;
+  size_t ownerless_pages = 0;
+  size_t committed_bytes = 0;
+};
+
+Level level() {
+  Level now;
+  now.span_bytes = span_bytes_in_use();
+  for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) {
+    now.committed_bytes += arena->usage().committed_bytes;
+    arena->for_each_used([&now](Slice* span) {
+      bool ownerless = (span->remote.load() & remote::kOwnerless) != 0;
+      now.ownerless_pages += span->kind == SliceKind::kPage && ownerless;
+    });
+  }
+  return now;
+}
+
+class HeapRounds : public testing::TestWithParam<size_t> {
+ protected:
+  void SetUp() override { ASSERT_TRUE(ebb_option_set("scavenger", 0)); }
+};
+
+TEST_P(HeapRounds, OfHeapsDestroyedAtOnce) {
+  const size_t heaps = GetParam();
+  Level second{}, second_peak{};
+  for (size_t round = 0; round < 20; ++round) {
+    std::vector<ebb_heap_t*> all;
+    for (size_t i = 0; i < heaps; ++i) {
+      all.push_back(ebb_heap_new());
+      for (size_t k = 0; k < 20; ++k) ASSERT_NE(ebb_heap_malloc(all.back(), 16 + (i * 20 + k) * 7 % 1000), nullptr);
+    }
+    Level peak = level();
+    for (ebb_heap_t* heap : all) ASSERT_TRUE(ebb_heap_destroy(heap));
+    Level end = level();
+    if (round == 1) second = end, second_peak = peak;
+    if (round < 2) continue;
+    ASSERT_EQ(end.span_bytes, second.span_bytes);
+    ASSERT_EQ(end.ownerless_pages, second.ownerless_pages);
+    ASSERT_EQ(peak.span_bytes, second_peak.span_bytes);
+    ASSERT_EQ(peak.committed_bytes, second_peak.committed_bytes);
+  }
+}
+
+// Four threads use each heap; a fifth ends them.
+TEST_P(HeapRounds, OfHeapsUsedByManyThreads) {
+  const size_t heaps = GetParam() / 5;
+  Level second{};
+  Worker workers[4];
+  for (size_t round = 0; round < 8; ++round) {
+    std::vector<ebb_heap_t*> all;
+    for (size_t i = 0; i < heaps; ++i) all.push_back(ebb_heap_new());
+    for (Worker& worker : workers) {
+      worker.start([&all] {
+        for (ebb_heap_t* heap : all) ASSERT_NE(ebb_heap_malloc(heap, 200), nullptr);
+      });
+    }
+    for (Worker& worker : workers) worker.wait();
+    for (ebb_heap_t* heap : all) ASSERT_TRUE(ebb_heap_destroy(heap));
+    Level end = level();
+    if (round == 1) second = end;
+    if (round < 2) continue;
+    ASSERT_EQ(end.span_bytes, second.span_bytes);
+    ASSERT_EQ(end.ownerless_pages, second.ownerless_pages);
+  }
+}
+
+// A third of the blocks survive the delete of their heap and are freed by other threads.
+TEST_P(HeapRounds, OfHeapsDeletedWithSurvivors) {
+  const size_t heaps = GetParam();
+  Level second{};
+  Worker freers[2];
+  for (size_t round = 0; round < 8; ++round) {
+    std::vector<Held> survivors[2];
+    for (size_t i = 0; i < heaps; ++i) {
+      ebb_heap_t* heap = ebb_heap_new();
+      for (size_t k = 0; k < 15; ++k) {
+        Held held = hold(heap, 16 + (i * 15 + k) * 11 % 1000, k);
+        if (k % 3 == 0) survivors[k % 2].push_back(held);
+        else ebb_free(held.bytes);
+      }
+      ASSERT_TRUE(ebb_heap_delete(heap));
+    }
+    for (size_t f = 0; f < 2; ++f) {
+      freers[f].start([&survivors, f] {
+        expect_intact(survivors[f]);
+        free_all(&survivors[f]);
+      });
+    }
+    for (Worker& freer : freers) freer.wait();
+    // With the last block the last page goes, but for what a freeing thread keeps.
+    Level now = level();
+    if (round == 1) second = now;
+    if (round < 2) continue;
+    ASSERT_EQ(now.span_bytes, second.span_bytes);
+    ASSERT_EQ(now.ownerless_pages, second.ownerless_pages);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Heaps, HeapRounds, testing::Values(100, 1000));
+
+}  // namespace
+}  // namespace ebb::test
