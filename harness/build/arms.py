@@ -85,6 +85,17 @@ def reference_arm(layout: Layout, config: AllocatorConfig) -> Arm:
     return Arm(REFERENCE, config, build, path)
 
 
+def loop_arm(layout: Layout, role: str) -> Arm:
+    """Return the arm of the allocator that does nothing, which `churn_loop` is linked to; nothing is preloaded."""
+    path = layout.workload_binaries / "libnull_allocator.so"
+    config = AllocatorConfig("null", "libc", summary="an allocator that does nothing", provides=path.name)
+    if not path.is_file():
+        sentence = f"{path.relative_to(layout.root)} is missing: run `make` first."
+        return Arm(role, config, Build(config.name, "none"), None, missing=sentence)
+    digest = sha256_of(path)
+    return Arm(role, config, Build(config.name, digest[:16], path=str(path), sha256=digest), None)
+
+
 def arm_named(layout: Layout, config: AllocatorConfig, revision: str | None = None) -> Arm:
     """Return the arm a user means by `NAME` or `NAME@REVISION`; CannotMeasure when it cannot be made."""
     if revision is not None:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import importlib
 import sys
+from dataclasses import replace
 
 import click
 
-from harness.build.arms import missing_pin_arm, pin_arm, reference_arm, tree_arm
+from harness.build.arms import loop_arm, missing_pin_arm, pin_arm, reference_arm, tree_arm
 from harness.cli.context import Context, command_line, console, json_option, pass_context, print_json, warn_of_load
 from harness.collect.providers import instruction_counter
 from harness.collect.session import Session
 from harness.model.arm import Arm
 from harness.model.errors import CannotMeasure
 from harness.model.pin import load_pin
-from harness.model.plan import build_plan
-from harness.model.workload import SETS, Profile, select_set
+from harness.model.plan import Job, build_plan
+from harness.model.workload import SETS, Profile, Workload, select_set
+from harness.present import speed_table as speed
 from harness.present.outcome import exit_code, outcome_data, print_outcome
 from harness.present.progress import progress_for
 from results.store import Store
@@ -39,26 +41,35 @@ def command(
 ) -> int:  # fmt: skip
     """Measure Ebb (tree and pin) and every reference allocator over a set of workloads.
 
-    The fixed set takes under ten minutes on two processors, with --quick under two.
+    The fixed set takes under ten minutes on two processors, with --quick under two. The speed set ends with the
+    speed table, Ebb's goals beside every reference; what the table needs of the fixed set is measured in the same run.
     """
     profile: Profile = "quick" if quick else "full"
     known = context.workloads()
     selection = select_set(known, set_name, (quick or set_name == "fixed") and not all_variants)
+    if set_name == "speed":
+        selection = list(dict.fromkeys([*selection, *speed.needed(known)]))
     left_out = [pair for pair in select_set(known, set_name) if pair not in selection]
     arms = bench_arms(context)
     counter = instruction_counter()
     plan = build_plan(arms, selection, None, profile, REPEATS[profile], counter)
+    if set_name == "speed":
+        plan += loop_jobs(context, known, profile, counter, len(plan))
     warn_of_load()
     store = context.store()
     stopped = context.stopped_run("bench") if resume else None
     with Session(context.layout, store, "bench", command_line(), progress_for(), resume=stopped) as session:
         measurements = session.execute(plan)
     names = [workload.label(variant) for workload, variant in left_out]
+    compared = speed.without_loop(measurements)
+    table = context.speed_table(measurements) if set_name == "speed" else None
     if as_json:
-        data = outcome_data(measurements, session.run.id, session.spent_s, context.guide())
-        print_json({**data, "left_out": names})
+        data = {**outcome_data(compared, session.run.id, session.spent_s, context.guide()), "left_out": names}
+        print_json({**data, "speed_table": speed.as_data(table)} if table else data)
     else:
-        print_outcome(measurements, session.spent_s, console(), context.guide())
+        print_outcome(compared, session.spent_s, console(), context.guide())
+        if table:
+            speed.print_speed_table(table, console())
         if names:
             click.echo(f"left out (--all-variants measures them, `./tidemark run -w NAME` one): {', '.join(names)}")
     code = exit_code(measurements, skipped_fails=False)
@@ -78,6 +89,16 @@ def bench_arms(context: Context) -> list[Arm]:
         arms.append(missing_pin_arm(own, error.sentence))
     arms += [reference_arm(context.layout, config) for config in configs.values() if config.name != own.name]
     return arms
+
+
+def loop_jobs(
+    context: Context, known: dict[str, Workload], profile: Profile, counter: str, first_position: int
+) -> list[Job]:
+    """Return the jobs that count the loop of churn_bare by itself, to run after `first_position` others."""
+    workload = speed.loop_workload(known)
+    selection = [(workload, variant) for variant in workload.variants]
+    plan = build_plan([loop_arm(context.layout, speed.LOOP_ARM)], selection, None, profile, counter=counter)
+    return [replace(job, position=first_position + job.position) for job in plan]
 
 
 def draw_dashboard(context: Context, store: Store) -> bool:

@@ -9,7 +9,7 @@ import json
 import shlex
 import sys
 from dataclasses import dataclass, field
-from typing import Any, Callable, TypeVar
+from typing import Any, Callable, Sequence, TypeVar
 
 import click
 from rich.console import Console
@@ -20,7 +20,8 @@ from harness.model.errors import CannotMeasure
 from harness.model.layout import Layout
 from harness.model.workload import Workload, load_workloads
 from harness.present.figures import Guide
-from results.records import Run
+from harness.present.speed_table import SpeedTable, fixed_set, speed_table
+from results.records import Measurement, Run
 from results.store import Store, open_store
 
 PLAIN_WIDTH = 160
@@ -52,6 +53,12 @@ class Context:
         """Return what the manifests say about tables."""
         known = load_workloads(self.layout).values()
         return Guide({w.name: w.variants[0].name for w in known}, {w.name: w.metrics for w in known})
+
+    def speed_table(self, measurements: Sequence[Measurement]) -> SpeedTable:
+        """Return the speed table of a run's measurements."""
+        fixed = [(workload.name, variant.name) for workload, variant in fixed_set(self.workloads())]
+        libc = next((c.name for c in self.allocators().values() if c.kind == "libc"), "")
+        return speed_table(measurements, fixed, libc, self.guide())
 
     def stopped_run(self, kind: str) -> Run:
         """Return the last run of a kind if it was stopped; CannotMeasure when it was not."""

@@ -6,6 +6,7 @@ import click
 
 from harness.cli.context import Context, console, json_option, pass_context, print_json
 from harness.model.errors import CannotMeasure
+from harness.present import speed_table as speed
 from harness.present.matrix import as_markdown, matrix
 from harness.present.outcome import outcome_data, print_outcome
 from results.records import Run
@@ -13,7 +14,8 @@ from results.records import Run
 
 @click.command()
 @click.option("--run", "run_id", metavar="ID", help="A run, by the begin of its id; default: the last that measured.")
-@click.option("--format", "form", type=click.Choice(["table", "markdown"]), default="table", show_default=True)
+@click.option("--format", "form", type=click.Choice(["table", "markdown", "speed"]), default="table", show_default=True,
+              help="`speed`: the speed table of `bench --set speed`, as Markdown.")  # fmt: skip
 @json_option
 @pass_context
 def command(context: Context, run_id: str | None, form: str, as_json: bool) -> int:
@@ -26,6 +28,8 @@ def command(context: Context, run_id: str | None, form: str, as_json: bool) -> i
         print_json({**outcome_data(measurements, run.id, spent_s, guide), "status": run.status, "command": run.command})
     elif form == "markdown":
         click.echo(as_markdown(matrix(measurements, guide)))
+    elif form == "speed":
+        click.echo(speed.as_markdown(context.speed_table(measurements)), nl=False)
     else:
         click.echo(f"run {run.id[:12]} of {run.started_at:%Y-%m-%d %H:%M} UTC, {run.status}: {run.command}")
         print_outcome(measurements, spent_s, console(), guide)
