@@ -64,8 +64,11 @@ def command(
     compared = speed.without_loop(measurements)
     table = context.speed_table(measurements) if set_name == "speed" else None
     if as_json:
-        data = {**outcome_data(compared, session.run.id, session.spent_s, context.guide()), "left_out": names}
-        print_json({**data, "speed_table": speed.as_data(table)} if table else data)
+        data = outcome_data(compared, session.run.id, session.spent_s, context.guide())
+        data["left_out"] = names
+        if table:
+            data["speed_table"] = speed.as_data(table)
+        print_json(data)
     else:
         print_outcome(compared, session.spent_s, console(), context.guide())
         if table:

@@ -101,13 +101,13 @@ class SpeedTable:
             for name, reason in row.missing.items():
                 rows.setdefault((name, reason), []).append(row.title)
         alike: dict[tuple[str, ...], list[tuple[str, str]]] = {}
-        for who, titles in rows.items():
-            alike.setdefault(tuple(titles), []).append(who)
-        sentences = []
+        for who, lacking in rows.items():
+            alike.setdefault(tuple(lacking), []).append(who)
+        sentences: list[str] = []
         for titles, whose in alike.items():
-            names, reason = dict.fromkeys(name for name, _ in whose), whose[0][1]
+            names = ", ".join(dict.fromkeys(name for name, _ in whose))
             what = "everything" if len(titles) == len(self.rows) else "; ".join(titles)
-            sentences.append(f"{what} ({', '.join(names)}): {reason}")
+            sentences.append(f"{what} ({names}): {whose[0][1]}")
         return sentences
 
 
