@@ -16,6 +16,8 @@ from runner.execution import PROCESSORS, Task
 BUILD_TIMEOUT_S = 600
 TARGET = "allocator_tests"
 """Everything of tests/allocator that is a program; tests/allocator/CMakeLists.txt defines it."""
+LABEL = "allocator"
+"""CTest's label of the programs that a variant runs; an empty one means all."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class Variant:
     options: tuple[str, ...]
     targets: tuple[str, ...] = (TARGET,)
     in_quick: bool = False
-    all_labels: bool = False
+    label: str = LABEL
     environment: tuple[tuple[str, str], ...] = ()
     prefix: tuple[str, ...] = ()
 
@@ -47,7 +49,7 @@ def without_address_randomisation() -> tuple[str, ...]:
 
 
 VARIANTS = (
-    Variant("release", ("-DCMAKE_BUILD_TYPE=Release",), ("all", TARGET), in_quick=True, all_labels=True),
+    Variant("release", ("-DCMAKE_BUILD_TYPE=Release",), ("all", TARGET), in_quick=True, label=""),
     Variant(
         "debug",
         ("-DCMAKE_BUILD_TYPE=Debug", "-DEBB_DEBUG=ON", "-DEBB_TEST_POINTS=ON", "-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g1"),
@@ -71,6 +73,15 @@ VARIANTS = (
         ("-DCMAKE_BUILD_TYPE=Debug", "-DEBB_SANITIZE=thread", "-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g1"),
         environment=(("TSAN_OPTIONS", "halt_on_error=0:die_after_fork=0:second_deadlock_stack=1"),),
         prefix=without_address_randomisation(),
+    ),
+    Variant(
+        "fuzzer",
+        (
+            "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_COMPILER=clang++-14", "-DCMAKE_C_COMPILER=clang-14",
+            "-DEBB_SANITIZE=fuzzer-no-link,address", "-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g1",
+        ),  # fmt: skip
+        ("allocator_fuzzers",),
+        label="fuzzer",
     ),
 )
 """-O1: the tests spend their time in the allocator, and sanitizers cost enough. -g1: lines for reports, small files.

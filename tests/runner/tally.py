@@ -77,7 +77,12 @@ def read_result(done: Finished) -> Result:
     """Return what a task reported. A task that left no report, or no test, could not be run."""
     result = Result(done.task.name)
     report = done.task.junit
-    if report is None or not report.exists():
+    if report is None:
+        # A program that reports by its exit code alone is one test.
+        result.passed = int(done.code == 0)
+        result.failures = [] if done.code == 0 else [done.complaint or ending(done.code)]
+        return result
+    if not report.exists():
         result.complaint = done.complaint or f"it ended with {ending(done.code)} and left no report"
         # A program that was started and died has failed; one that never began could not be run.
         result.ran = done.code < 0 or bool(done.complaint)
@@ -122,8 +127,7 @@ def _count(case: ElementTree.Element, result: Result) -> None:
 
 def _write_report(done: Finished, complaint: str) -> None:
     """Leave a JUnit file with one error in place of the one that the task did not write."""
-    if done.task.junit is None:
-        return
+    assert done.task.junit is not None
     name = quoteattr(done.task.name)
     done.task.junit.write_text(
         f'<testsuites><testsuite name={name} tests="1" errors="1"><testcase classname={name} name="run" time="'

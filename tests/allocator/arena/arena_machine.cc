@@ -56,8 +56,8 @@ bool ArenaMachine::step() {
       &ArenaMachine::purge_all, &ArenaMachine::change_refusals, &ArenaMachine::change_purge_age,
   };
   // The rare ones are a tenth of what is left to them.
-  uint32_t which = choose_(12);
-  if (which >= 9 && choose_(4) != 0) which = choose_(8);
+  const uint32_t first = choose_(12);
+  const uint32_t which = first >= 9 && choose_(4) != 0 ? choose_(8) : first;
   (this->*kOperations[which])();
   return error_.empty() && compare();
 }

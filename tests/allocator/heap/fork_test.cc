@@ -2,7 +2,6 @@
 // threads that it does not have, allocates, collects, starts threads and forks again.
 #include <gtest/gtest.h>
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -12,41 +11,12 @@
 #include <vector>
 
 #include "books.h"
+#include "child_process.h"
 #include "os/fault.h"
 #include "test_point_script.h"
 
 namespace ebb::test {
 namespace {
-
-constexpr unsigned kChildLimitS = 40;  // a child that takes longer hangs
-
-// Ends a child; its exit code is the number of the check that failed first, 0 for none.
-class ChildChecks {
- public:
-  void expect(bool good) {
-    ++number_;
-    if (!good && failed_ == 0) failed_ = number_;
-  }
-  [[noreturn]] void end() { _exit(failed_); }
-
- private:
-  int number_ = 0, failed_ = 0;
-};
-
-// Runs `body` in a child; returns its exit code, or minus the signal that ended it.
-template <class Body>
-int run_in_child(Body body) {
-  pid_t child = fork();
-  if (child == 0) {
-    alarm(kChildLimitS);
-    ChildChecks checks;
-    body(checks);
-    checks.end();
-  }
-  int status = 0;
-  if (child < 0 || waitpid(child, &status, 0) != child) return -1000;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-}
 
 size_t size_of(size_t i) { return 1 + i * 37 % (i % 16 == 0 ? 90000 : 1500); }
 
