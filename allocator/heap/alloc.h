@@ -19,6 +19,7 @@
 
 #include "arena/cage.h"
 #include "base/compiler.h"
+#include "heap/checked_release.h"
 #include "heap/thread.h"
 #include "page/page.h"
 
@@ -70,6 +71,7 @@ EBB_INLINE void release(void* p) {
   if (EBB_UNLIKELY(offset >= g_cage.size)) return release_outside(p);
   Page* page = as_page(cage_slice(offset));
   if (EBB_UNLIKELY(page->owner.load(std::memory_order_relaxed) != tls_owner)) return release_foreign(p, page);
+  if (!may_release(page, p)) return;  // debug builds; nothing otherwise
   Block* block = static_cast<Block*>(p);
   block->next = page->free;
   compiler_barrier();  // a fork child must find the list well linked

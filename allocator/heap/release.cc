@@ -41,6 +41,7 @@ EBB_NOINLINE void release_claimed(Page* page) {
 }
 
 EBB_INLINE void push_local(Page* page, Block* block) {
+  if (!may_release(page, block)) return;
   block->next = page->free;
   compiler_barrier();  // as in release()
   page->free = block;

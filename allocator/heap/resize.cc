@@ -24,6 +24,9 @@ EBB_INLINE Page* page_of_block(const void* p) {
   Slice* slice = find_slice(p);
   if (EBB_UNLIKELY(slice == nullptr)) return nullptr;
   Page* page = page_head(slice);
+#if defined(EBB_DEBUG)
+  if (page->kind == SliceKind::kPage && !page_is_block(page, p)) return nullptr;
+#endif
   if (EBB_LIKELY(page->kind == SliceKind::kPage)) return page;
   return page->kind == SliceKind::kLarge && p == page->start + page->large.offset ? page : nullptr;
 }
