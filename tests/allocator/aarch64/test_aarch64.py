@@ -20,15 +20,15 @@ BUILD = REPOSITORY / "build" / "aarch64"
 TARGET_ROOT = Path("/usr/aarch64-linux-gnu")
 GOOGLETEST_SOURCE = Path("/usr/src/googletest/googletest/CMakeLists.txt")
 JOBS = "2"
-BUILD_LIMIT_S = 480
+BUILD_LIMIT_S = 540
 RUN_LIMIT_S = 240
-"""Against hangs: on an idle machine the build takes about half a minute and the longest program a quarter of one."""
+"""Against hangs: on two free processors the build takes under a minute and the longest program seconds."""
 PROGRAMS = ("base_test", "arena_test", "page_test", "heap_test", "api_test", "override_test")
 """What is built. override_test's malloc and operator new are libebb.so's, which so runs as a whole."""
 RUNS = (
     ("base_test", "*"),
     ("arena_test", "*"),
-    ("page_test", "*"),
+    ("page_test", "*-PageHistory.OsPagesOf4KiB"),
     ("heap_test", "Large.*-Large.CallocIsZero*"),
     ("heap_test", "Large.CallocIsZero*"),
     ("heap_test", "*-Large.*"),
@@ -36,7 +36,8 @@ RUNS = (
     ("override_test", "*"),
 )
 """Program and GoogleTest's filter. heap_test runs in three: after an mremap with MREMAP_DONTUNMAP, qemu 7.2 takes
-MADV_DONTNEED of the old range for done and does nothing, so what reads memory after that finds old bytes."""
+MADV_DONTNEED of the old range for done and does nothing, so what reads memory after that finds old bytes. Of the page histories those with aarch64's larger OS pages run: the
+third takes as long as both, and is the native build's."""
 
 
 @pytest.fixture(scope="session")
