@@ -91,7 +91,9 @@ ProgramArena* arena_reserve(size_t bytes, const ArenaTraits& traits) {
   Arena* around = arena_of(span);
   Arena::Range range = around->inside(span, kGuard);
   char* area = span->start + kGuard.bytes();
-  if (!zero) zero = purge_range(area, slices.bytes());
+  // The guards, too: nobody touches them, so the whole span is clean again when it is given back.
+  if (!zero) zero = purge_range(span->start, slices.bytes() + 2 * kGuard.bytes());
+  arena->guards_clean = zero;
   range.zero = zero;
   range.pinned = traits.pinned;
   bool bound = traits.numa_node < 0 || os::bind_to_node(area, slices.bytes(), traits.numa_node);
@@ -196,7 +198,7 @@ bool arena_release(ProgramArena* arena) {
     char* area = arena->area_start;
     size_t bytes = arena->area_bytes;
     if (arena->traits.numa_node >= 0) os::bind_to_node(area, bytes, -1);
-    bool clean = !arena->traits.pinned && purge_range(area, bytes);
+    bool clean = !arena->traits.pinned && purge_range(area, bytes) && arena->guards_clean;
     Arena* around = arena_of(outer);
     around->clear_ages(outer);
     around->give(outer, clean);

@@ -38,6 +38,7 @@ class ProgramArena : public Arena {
   ArenaTraits traits;
   char* area_start = nullptr;  // as the program sees it
   size_t area_bytes = 0;
+  bool guards_clean = false;
   Slice* outer = nullptr;  // reserved: its span in the arena around it
   ProgramArena* next_program = nullptr;
 

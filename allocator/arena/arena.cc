@@ -317,7 +317,8 @@ bool Arena::is_valid() {
     Slice* span = slice_at(table_, i);
     if (span->slices == 0 || span->slices > top_ - i) return false;
     bool is_free = span->kind == SliceKind::kFree;
-    uint32_t span_dirty = count_dirty_locked(i, span->slices);
+    // An arena within accounts for its slices itself.
+    uint32_t span_dirty = span->kind == SliceKind::kArena ? 0 : count_dirty_locked(i, span->slices);
     if (is_free && (before_free || span->dirty != span_dirty)) return false;
     if (!is_free && span_dirty != 0) return false;
     if (!is_free && span->kind != SliceKind::kPurging) used += span->slices;

@@ -31,7 +31,7 @@ constinit HeapCursor* g_cursors = nullptr;
 constinit uint64_t g_last_serial = 0;
 
 // Spans that are moved or freed in one go, with locks held that others wait for.
-constexpr int kSpansAtATime = 256;
+constexpr int kSpansAtATime = 64;
 
 bool is_somebodys_default(const FirstClassHeap* heap) {
   return heap->default_users.load(std::memory_order_relaxed) != 0;
@@ -216,6 +216,7 @@ Freed free_some_spans(FirstClassHeap* heap) {
         if ((page->flags & kFlagListed) != 0) unlist_page_locked(heap, page);
         remove_span_locked(heap, page);
         forget_in(&heap->home, page->cls);
+        if (arena_of(page)->may_purge()) page_purge_stale_tail(page);
         page_unmake_with_blocks(page);
         ++pages;
         run.add(page);

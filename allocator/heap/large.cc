@@ -55,7 +55,7 @@ void join(Heap* heap, Page* page) {
 }
 
 void leave(Page* page) {
-  if (EBB_LIKELY(page->heap.load(std::memory_order_relaxed) == &g_main_heap)) return;
+  if (EBB_LIKELY(in_main_heap(page))) return;
   Heap* heap = lock_heap_of(page);
   if (!heap->is_main()) {
     remove_span_locked(first_class(heap), page);
@@ -66,7 +66,7 @@ void leave(Page* page) {
 
 // Another size, within the span or what it is about to become; false when the heap's limit forbids it.
 bool set_usable(Page* page, size_t usable) {
-  if (EBB_LIKELY(page->heap.load(std::memory_order_relaxed) == &g_main_heap)) {
+  if (EBB_LIKELY(in_main_heap(page))) {
     page->large.usable = usable;
     return true;
   }

@@ -24,6 +24,10 @@ namespace ebb {
 // Locks the heap that the page belongs to; it does until the caller unlocks.
 Heap* lock_heap_of(const Page* page);
 
+// Whether the page is in the main heap of the process, where it stays. Acquire: partner of the store that ends its
+// move there, behind which the mover does not touch it.
+inline bool in_main_heap(const Page* page) { return page->heap.load(std::memory_order_acquire) == &g_main_heap; }
+
 // ---- the spans of a first-class heap, under its lock ----
 
 inline void add_span_locked(FirstClassHeap* heap, Slice* span) {

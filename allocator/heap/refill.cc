@@ -46,8 +46,9 @@ Gathered gather(Heap* heap, Page* page, bool* fresh) {
     return Gathered::kSome;
   }
   if (page->carved == page->capacity) return Gathered::kFull;
+  if (!carve_within_limit(heap, page)) return Gathered::kLimited;
   if (fresh != nullptr) *fresh = (page->flags & kFlagZero) != 0;
-  return carve_within_limit(heap, page) ? Gathered::kSome : Gathered::kLimited;
+  return Gathered::kSome;
 }
 
 Page* new_page(ThreadHeap* heap, size_t cls) {

@@ -63,7 +63,7 @@ void page_unlist(Page* page) {
 
 void page_retire(Page* page) {
   // Pages of the main heap stay there.
-  if ((page->flags & kFlagListed) != 0 || page->heap.load(std::memory_order_relaxed) != &g_main_heap) {
+  if ((page->flags & kFlagListed) != 0 || !in_main_heap(page)) {
     Heap* heap = lock_heap_of(page);
     if ((page->flags & kFlagListed) != 0) unlist_claimed_locked(heap, page);
     if (!heap->is_main()) {

@@ -23,6 +23,7 @@ Page* page_make(Slice* span, size_t cls, Heap* heap, bool zero) {
   page->cls = static_cast<uint8_t>(cls);
   page->flags = zero ? kFlagZero | kFlagTailClean : 0;
   page->heap.store(heap, std::memory_order_relaxed);
+  if (zero) page->touched = 0;
   page->next = page->prev = nullptr;
   page->punched_live = kNeverPunched;
   page->holes[0] = page->holes[1] = 0;

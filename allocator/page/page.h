@@ -65,7 +65,10 @@ struct Page : Slice {
     } large;
   };
   uint16_t punched_live;  // live blocks when holes were last punched; kNeverPunched since it was allocated from
-  uint16_t reserved[3];
+  // OS pages at the start of the span that may hold memory: survives the page, as the next one may use less. May
+  // be too small where the slice was part of something longer meanwhile.
+  uint16_t touched;
+  uint16_t reserved[2];
 
   bool has_blocks() const { return free != nullptr || hole_blocks != 0 || carved < capacity; }
 };
@@ -87,6 +90,10 @@ void page_unmake(Page* page);
 
 // The same with all the blocks that live in it: nobody uses them any more.
 void page_unmake_with_blocks(Page* page);
+
+// Gives memory back that an earlier page left behind the part that this page has carved: what was of no use for the
+// life of a page would pile up in spans that are used again and again. The caller has claimed the page.
+void page_purge_stale_tail(Page* page);
 
 // Cuts up to `blocks` more blocks and puts them in front of `free`; carved < capacity must hold.
 void page_carve(Page* page, uint32_t blocks);

@@ -1,62 +1,15 @@
-// The end of heaps, in every state that their pages and threads can be in.
-#include <sys/wait.h>
-#include <unistd.h>
-
+// The end of heaps, in every state that their pages and threads can be in. What has to be forced by a test point is in
+// heap_races_test.cc.
 #include <thread>
 
-#include "arena/cage.h"
-#include "base/units.h"
-#include "heap/heap_lifetime.h"
-#include "heap/shared_pages.h"
 #include "heaps/contents.h"
+#include "heaps/heap_end.h"
+#include "heaps/in_child.h"
 #include "heaps/worker.h"
-#include "page/remote.h"
 #include "scavenger/sweep.h"
-#include "test_point_script.h"
 
 namespace ebb::test {
 namespace {
-
-Page* page_of(const void* p) { return page_head(find_slice(p)); }
-
-bool is_ownerless(const Page* page) { return (page->remote.load() & remote::kOwnerless) != 0; }
-
-// What all threads together have in use must be the same before and after; metadata is kept.
-class HeapEnd : public testing::TestWithParam<bool> {
- protected:
-  void SetUp() override {
-    ebb_heap_destroy(ebb_heap_new());
-    ebb_collect(false);
-    before_ = block_bytes();
-  }
-  void TearDown() override {
-    ebb_collect(false);
-    EXPECT_EQ(block_bytes(), before_);
-  }
-
-  // Ends the heap as the parameter says; blocks that must live on then are freed by the caller.
-  static bool deletes() { return GetParam(); }
-  static bool end(ebb_heap_t* heap) { return deletes() ? ebb_heap_delete(heap) : ebb_heap_destroy(heap); }
-  static void check_and_free(std::vector<Held>* all) {
-    if (!deletes()) return all->clear();
-    expect_intact(*all);
-    for (const Held& held : *all) EXPECT_EQ(ebb_heap_of(held.bytes), ebb_heap_main());
-    free_all(all);
-  }
-
-  static size_t block_bytes() {
-    size_t bytes = 0;
-    for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) {
-      arena->for_each_used([&bytes](Slice* span) {
-        if (span->kind == SliceKind::kPage || span->kind == SliceKind::kLarge) bytes += size_t{span->slices} << kSliceShift;
-      });
-    }
-    return bytes;
-  }
-
- private:
-  size_t before_ = 0;
-};
 
 TEST_P(HeapEnd, OfTheOnlyThread) {
   ebb_heap_t* heap = ebb_heap_new();
@@ -150,107 +103,9 @@ TEST_P(HeapEnd, WhileItsThreadsRest) {
   }
 }
 
-// The thread ends its part of the heap after the end of the heap has seen it, and before it is stopped.
-TEST_P(HeapEnd, RacingTheExitOfItsThread) {
-  ebb_heap_t* heap = ebb_heap_new();
-  std::vector<Held> all;
-  auto first = std::make_unique<Worker>();
-  first->run([&] { all = hold_many(heap, 300); });
-  std::thread ender;
-  int points = 0;
-  {
-    AtPoint point("heap.before_freeze", [&] {
-      if (++points != 1) return;
-      ender = std::thread([&] { first->end(); });
-      // It leaves its heaps and then waits for the list of threads, which the end of the heap holds.
-      FirstClassHeap* internal = reinterpret_cast<FirstClassHeap*>(heap);
-      for (bool gone = false; !gone; std::this_thread::yield()) {
-        LockGuard guard(internal->lock);
-        gone = internal->parts == nullptr;
-      }
-    });
-    ASSERT_TRUE(end(heap));
-  }
-  EXPECT_EQ(points, 1);
-  ender.join();
-  check_and_free(&all);
-}
-
-// The scavenger works on a page of the heap: its end waits for that.
-TEST_P(HeapEnd, WhileTheScavengerPunchesHoles) {
-  ebb_heap_t* heap = ebb_heap_new();
-  std::vector<Held> all, kept;
-  for (size_t i = 0; i < 3000; ++i) all.push_back(hold(heap, 240, i));
-  Event claimed, go_on;
-  Worker scavenger, ender;
-  std::atomic<bool> ended{false};
-  {
-    std::atomic<int> points{0};
-    AtPoint point("holes.claimed", [&] {
-      if (points.fetch_add(1) != 0) return;
-      claimed.set();
-      go_on.wait("the test");
-    });
-    for (size_t i = 0; i < all.size(); ++i) {
-      if (i % 200 == 0) kept.push_back(all[i]);
-      else ebb_free(all[i].bytes);
-    }
-    ebb_heap_collect(heap, false);
-    // The process's own scavenger may come first.
-    scavenger.start([] { punch_sparse_pages(Punch::kAll); });
-    claimed.wait("the scavenger to claim a page");
-    ender.start([&] {
-      ASSERT_TRUE(end(heap));
-      ended = true;
-    });
-    // A destroy can't be over: the page is not ours to free. (A delete may be: it only changes whose the page is.)
-    if (!deletes()) {
-      for (int i = 0; i < 1000; ++i) {
-        ASSERT_FALSE(ended);
-        std::this_thread::yield();
-      }
-    }
-    go_on.set();
-    scavenger.wait();
-    ender.wait();
-  }
-  EXPECT_TRUE(ended);
-  check_and_free(&kept);
-}
-
 INSTANTIATE_TEST_SUITE_P(By, HeapEnd, testing::Bool(), [](const auto& instance) { return instance.param ? "Delete" : "Destroy"; });
 
 class HeapDelete : public HeapEnd {};
-
-// A free has claimed a page and found its heap; before it has the heap's lock, the heap is deleted and another one
-// made of its structure.
-TEST_P(HeapDelete, RacingTheFreeThatClaimsAPage) {
-  ebb_heap_t* heap = ebb_heap_new();
-  Held last{};
-  std::thread([&] { last = hold(heap, 200, 1); }).join();
-  Page* page = page_of(last.bytes);
-  ASSERT_TRUE(is_ownerless(page));
-  Worker freer, deleter;
-  std::thread::id freer_id;
-  freer.run([&] { freer_id = std::this_thread::get_id(); });
-  ebb_heap_t* successor = nullptr;
-  int points = 0;
-  {
-    AtPoint point("heap.found", [&] {
-      if (std::this_thread::get_id() != freer_id || ++points != 1) return;
-      deleter.run([&] {
-        ASSERT_TRUE(ebb_heap_delete(heap));
-        successor = ebb_heap_new();
-      });
-    });
-    freer.run([&] { ebb_free(last.bytes); });
-  }
-  EXPECT_EQ(points, 2) << "the free had to look again";
-  EXPECT_EQ(successor, heap);
-  EXPECT_EQ(stats_of(successor).page_count, 0u);
-  EXPECT_EQ(find_slice(last.bytes)->kind == SliceKind::kPage, false) << "the empty page went back";
-  EXPECT_TRUE(ebb_heap_destroy(successor));
-}
 
 // Threads free blocks of heaps all the time while those are deleted.
 TEST_P(HeapDelete, RacingManyFrees) {
@@ -295,19 +150,6 @@ INSTANTIATE_TEST_SUITE_P(Of, HeapDelete, testing::Values(true), [](const auto&) 
 
 // ---- fork ----
 
-// Runs `body` in a child and returns its exit code.
-int in_child(void (*body)(void*), void* argument) {
-  pid_t child = fork();
-  if (child == 0) {
-    alarm(60);
-    body(argument);
-    _exit(testing::Test::HasFailure() ? 1 : 0);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
 struct ForkWorld {
   ebb_heap_t* own;
   ebb_heap_t* others;
@@ -338,36 +180,6 @@ TEST(HeapFork, BetweenNewAndDestroy) {
   other.run([&] { world.in_others = hold_many(world.others, 300); });
   EXPECT_EQ(in_child(end_both, &world), 0);
   end_both(&world);
-}
-
-// The fork comes when a heap has lost its threads and not yet its spans.
-TEST(HeapFork, InTheMiddleOfADelete) {
-  ebb_heap_t* heap = ebb_heap_new();
-  std::vector<Held> all = hold_many(heap, 300);
-  Event half, go_on;
-  Worker deleter;
-  {
-    AtPoint point("heap.delete", [&] {
-      half.set();
-      go_on.wait("the fork");
-    });
-    deleter.start([&] { EXPECT_TRUE(ebb_heap_delete(heap)); });
-    half.wait("the delete to get there");
-    auto body = [](void* argument) {
-      auto* held = static_cast<std::vector<Held>*>(argument);
-      expect_intact(*held);
-      free_all(held);
-      ebb_heap_t* another = ebb_heap_new();
-      std::vector<Held> more = hold_many(another, 100);
-      expect_intact(more);
-      EXPECT_TRUE(ebb_heap_destroy(another));
-    };
-    EXPECT_EQ(in_child(body, &all), 0);
-    go_on.set();
-    deleter.wait();
-  }
-  expect_intact(all);
-  free_all(&all);
 }
 
 // Forks while other threads make, use and end heaps.
