@@ -193,6 +193,19 @@ void forget_in(ThreadHeap* home, size_t cls) {
   home->active[cls] = home->spare[cls] = nullptr;
 }
 
+// What an earlier page left in the span behind the part that this page has carved goes back: what was of no use for
+// the life of a page would pile up in spans that are used again and again.
+EBB_INLINE void purge_stale_tail(Page* page, unsigned os_shift) {
+  uint32_t used = static_cast<uint32_t>(
+      (size_t{page->carved} * page->block_bytes + (size_t{1} << os_shift) - 1) >> os_shift);
+  if (EBB_UNLIKELY(page->touched > used && arena_of(page)->may_purge())) {
+    // What was longer than the span was another's.
+    uint32_t end = min_of<uint32_t>(page->touched, page->slices << (kSliceShift - os_shift));
+    if (end > used) page_purge_tail(page, used, end);
+  }
+  page->touched = static_cast<uint16_t>(used);
+}
+
 enum class Freed { kAll, kSome, kBusy };
 
 // Frees some of the heap's spans. kBusy: the next one is a page that the scavenger works on.
@@ -201,6 +214,7 @@ Freed free_some_spans(FirstClassHeap* heap) {
   uint64_t pages = 0, large = 0;
   Freed result = Freed::kAll;
   {
+    const unsigned os_shift = floor_log2(os::page_bytes());
     LockGuard guard(heap->lock);
     Run run;
     for (int i = 0; heap->spans != nullptr; ++i) {
@@ -216,7 +230,7 @@ Freed free_some_spans(FirstClassHeap* heap) {
         if ((page->flags & kFlagListed) != 0) unlist_page_locked(heap, page);
         remove_span_locked(heap, page);
         forget_in(&heap->home, page->cls);
-        if (arena_of(page)->may_purge()) page_purge_stale_tail(page);
+        purge_stale_tail(page, os_shift);
         page_unmake_with_blocks(page);
         ++pages;
         run.add(page);

@@ -153,15 +153,9 @@ size_t page_punch_holes(Page* page) {
   return returned;
 }
 
-void page_purge_stale_tail(Page* page) {
+void page_purge_tail(Page* page, uint32_t os_page, uint32_t os_end) {
   size_t os_bytes = os::page_bytes();
-  size_t used = div_up(size_t{page->carved} * page->block_bytes, os_bytes);
-  if (page->touched > used) {
-    // A page has touched no more than its span; what is longer was another one's.
-    size_t end = min_of<size_t>(page->touched, (size_t{page->slices} << kSliceShift) / os_bytes);
-    if (end > used && !os::purge(page->start + used * os_bytes, (end - used) * os_bytes)) count(Counter::k_purges_refused);
-  }
-  page->touched = static_cast<uint16_t>(used);
+  if (!os::purge(page->start + os_page * os_bytes, (os_end - os_page) * os_bytes)) count(Counter::k_purges_refused);
 }
 
 }  // namespace ebb

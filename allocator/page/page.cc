@@ -37,12 +37,6 @@ void page_unmake(Page* page) {
   page_unmake_with_blocks(page);
 }
 
-void page_unmake_with_blocks(Page* page) {
-  page->owner.store(kNoOwner, std::memory_order_relaxed);
-  for (uint32_t i = 1; i < page->slices; ++i) slice_after(page, i)->kind = SliceKind::kUsedTail;
-  page->kind = SliceKind::kUsed;
-}
-
 void page_carve(Page* page, uint32_t blocks) {
   EBB_ASSERT(page->carved < page->capacity);
   blocks = min_of<uint32_t>(blocks, page->capacity - page->carved);

@@ -89,11 +89,14 @@ Page* page_make(Slice* span, size_t cls, Heap* heap, bool zero);
 void page_unmake(Page* page);
 
 // The same with all the blocks that live in it: nobody uses them any more.
-void page_unmake_with_blocks(Page* page);
+inline void page_unmake_with_blocks(Page* page) {
+  page->owner.store(kNoOwner, std::memory_order_relaxed);
+  for (uint32_t i = 1; i < page->slices; ++i) slice_after(page, i)->kind = SliceKind::kUsedTail;
+  page->kind = SliceKind::kUsed;
+}
 
-// Gives memory back that an earlier page left behind the part that this page has carved: what was of no use for the
-// life of a page would pile up in spans that are used again and again. The caller has claimed the page.
-void page_purge_stale_tail(Page* page);
+// Gives the memory of a page's OS pages [os_page, os_end) back, where it has carved nothing.
+void page_purge_tail(Page* page, uint32_t os_page, uint32_t os_end);
 
 // Cuts up to `blocks` more blocks and puts them in front of `free`; carved < capacity must hold.
 void page_carve(Page* page, uint32_t blocks);
