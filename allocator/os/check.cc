@@ -13,7 +13,7 @@ void check_failed(const char* expression, const char* file, int line) {
 }
 
 #if defined(EBB_TEST_POINTS)
-TestPointHook g_test_point_hook = nullptr;
+constinit std::atomic<TestPointHook> g_test_point_hook{nullptr};
 #endif
 
 }  // namespace ebb

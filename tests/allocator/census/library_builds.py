@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shlex
@@ -31,10 +32,14 @@ def build_with(compiler: str) -> Path:
     found = shutil.which(compiler)
     assert found, f"{compiler} is missing: run `sh harness/setup/install`"
     folder = REPOSITORY / "build" / f"census-{compiler}"
-    run("cmake", "-S", str(REPOSITORY), "-B", str(folder), f"-DCMAKE_CXX_COMPILER={found}",
-        f"-DCMAKE_C_COMPILER={found.replace('clang++', 'clang')}", "-DCMAKE_BUILD_TYPE=Release",
-        "-DEBB_ONLY_ALLOCATOR=ON")  # fmt: skip
-    run("cmake", "--build", str(folder), "-j", JOBS, "--target", "ebb_shared")
+    folder.parent.mkdir(exist_ok=True)
+    # Tests run side by side, and cmake must not set up one folder twice at the same time.
+    with (folder.parent / f"{folder.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        run("cmake", "-S", str(REPOSITORY), "-B", str(folder), f"-DCMAKE_CXX_COMPILER={found}",
+            f"-DCMAKE_C_COMPILER={found.replace('clang++', 'clang')}", "-DCMAKE_BUILD_TYPE=Release",
+            "-DEBB_ONLY_ALLOCATOR=ON")  # fmt: skip
+        run("cmake", "--build", str(folder), "-j", JOBS, "--target", "ebb_shared")
     return folder / "libebb.so"
 
 

@@ -51,6 +51,7 @@ uint64_t injected_clock() { return g_now_ns.load(); }
 
 #define EXPECT_CHILD(...) EXPECT_EQ(run_in_child([](ChildChecks& checks) { __VA_ARGS__ }), 0)
 
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // their runtimes start threads of their own
 TEST(Scavenger, AProgramThatFreesLittleStaysSingleThreaded) {
   EXPECT_CHILD(
     for (int i = 0; i < 1000; ++i) ebb_free(ebb_malloc(300));
@@ -59,7 +60,6 @@ TEST(Scavenger, AProgramThatFreesLittleStaysSingleThreaded) {
   );
 }
 
-#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // their runtimes start threads of their own
 TEST(Scavenger, StartsWhenThereIsSomethingToReturnAndReturnsIt) {
   EXPECT_CHILD(
     free_fresh(32 * MiB);
