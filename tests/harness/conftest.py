@@ -19,8 +19,10 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = Path(__file__).resolve().parent / "fixtures"
+sys.path.insert(0, str(FIXTURES.parent))
+from git_checkout import ROOT, run_git  # noqa: E402
+
 sys.path.insert(0, str(ROOT))
 
 from harness.build.launcher import launcher_path  # noqa: E402
@@ -74,18 +76,6 @@ kind = "preload"
 package = "libabsent9"
 paths = ["/nonexistent/libabsent.so"]
 """
-
-
-def run_git(folder: Path, *words: str) -> str:
-    """Run git in a fixture repository with an identity of its own."""
-    identity = {
-        "GIT_AUTHOR_NAME": "Test", "GIT_AUTHOR_EMAIL": "test@example.org", "GIT_COMMITTER_NAME": "Test",
-        "GIT_COMMITTER_EMAIL": "test@example.org", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1",
-    }  # fmt: skip
-    done = subprocess.run(
-        ["git", *words], cwd=folder, env={**os.environ, **identity}, capture_output=True, text=True, check=True
-    )
-    return done.stdout.strip()
 
 
 @pytest.fixture(scope="session")

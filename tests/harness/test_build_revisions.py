@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from conftest import run_git
+from git_checkout import run_git
 
 from harness.build.arms import arm_named, pin_arm, reference_arm, revision_arm, tree_arm
 from harness.build.revision import build_revision, resolve_commit

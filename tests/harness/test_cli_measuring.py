@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, run_git
+from git_checkout import ROOT, run_git
 
 from harness.collect.memory import descendants
 from harness.model.allocator import load_allocators

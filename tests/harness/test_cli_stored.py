@@ -9,7 +9,7 @@ import sys
 import tomllib
 
 import pytest
-from conftest import ROOT, run_git
+from git_checkout import ROOT, run_git
 
 from harness.collect.environment import read_environment
 
