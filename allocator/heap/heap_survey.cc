@@ -182,6 +182,7 @@ void wait_a_moment() {
 bool heap_visit(Heap* heap, HeapVisitor visit, void* argument) {
   // A parked thread takes its lists back: the scavenger must not change them under the visitor's eyes.
   if (Thread* self = thread_self_if_any()) Gate gate(self);
+  parts_release_parked(heap);
   Place at;
   for (bool go_on = true;;) {
     Place next;

@@ -26,7 +26,7 @@ struct HeapArea {
 // Called with a null block for each area first, then for each live block in it; returns whether to go on.
 using HeapVisitor = bool (*)(const HeapArea& area, void* block, void* argument);
 
-// Visits the heap's areas. No other thread uses the heap meanwhile, and the visitor neither allocates from it nor
+// Visits the heap's areas. No other thread uses the heap or parks meanwhile, and the visitor neither allocates from it nor
 // frees blocks of it. False when the visitor ended it.
 bool heap_visit(Heap* heap, HeapVisitor visit, void* argument);
 

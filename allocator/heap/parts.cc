@@ -138,6 +138,17 @@ ThreadHeap* part_get(Thread* thread, Heap* any_heap) {
   return part;
 }
 
+void parts_release_parked(Heap* heap) {
+  LockGuard registry(g_thread_lock);
+  for (Thread* thread = g_threads; thread != nullptr; thread = thread->next) {
+    if (thread == thread_self_if_any() || thread->gate.load(std::memory_order_relaxed) != kParked) continue;
+    bool parked = thread_freeze(thread);
+    ThreadHeap* part = parked ? part_find(thread, heap) : nullptr;
+    if (part != nullptr) thread_heap_release(part, false);
+    thread_thaw(thread);
+  }
+}
+
 void parts_leave(Thread* thread) {
   if (thread->current != &thread->main) {
     first_class(thread->current->heap)->default_users.fetch_sub(1, std::memory_order_relaxed);

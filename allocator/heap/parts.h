@@ -28,6 +28,9 @@ EBB_INLINE ThreadHeap* part_at_hand(FirstClassHeap* heap) {
   return recent.part.load(std::memory_order_relaxed);
 }
 
+// Gives up what parked threads keep in the heap, as the scavenger would at a time of its own.
+void parts_release_parked(Heap* heap);
+
 // Takes a thread that ends out of all its heaps. Its pages are given up. The caller holds its gate, or the thread
 // is gone.
 void parts_leave(Thread* thread);

@@ -209,7 +209,7 @@ typedef struct ebb_heap_area {
  * allocate from the heap or free blocks of it. */
 typedef bool ebb_heap_visitor(ebb_heap_t* heap, const ebb_heap_area_t* area, void* block, void* arg);
 
-/* Visits all blocks of a heap, which no other thread uses meanwhile. False when the visitor ended it, or no heap. */
+/* Visits all blocks of a heap. No other thread that has used it may use it or begin to park meanwhile. False when the visitor ended it, or no heap. */
 EBB_API bool ebb_heap_visit(ebb_heap_t* heap, ebb_heap_visitor* visitor, void* arg);
 
 /* ---- arenas: memory for heaps of a kind of its own (docs/heaps.md) ---- */
