@@ -13,7 +13,8 @@ from pathlib import Path
 
 from runner.execution import PROCESSORS, Task
 
-BUILD_TIMEOUT_S = 600
+BUILD_TIMEOUT_S = 2400
+"""Against hangs alone, as the limits of suites and programs: a build takes a minute where the machine is free."""
 TARGET = "allocator_tests"
 """Everything of tests/allocator that is a program; tests/allocator/CMakeLists.txt defines it."""
 LABEL = "allocator"

@@ -18,8 +18,8 @@ from runner.execution import PROCESSORS, Task
 PYTHON = "/usr/bin/python3"
 FUZZER = "fuzzer"
 """CTest's label of programs that are not GoogleTest's."""
-SUITE_TIMEOUT_S = 600
-PROGRAM_TIMEOUT_S = 180
+SUITE_TIMEOUT_S = 2400
+PROGRAM_TIMEOUT_S = 900
 MEASURING = (
     "tests/harness/test_collect_smaps.py",
     "tests/workloads/test_workload_modes.py",
