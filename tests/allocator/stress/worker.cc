@@ -137,7 +137,9 @@ void Worker::forget(size_t index) {
 
 bool Worker::check_and_free(Held& block) {
   if (!is_intact(block, block.size)) return fail("contents were changed", block);
-  if (block.size % 3 == 0) {
+  if (block.size % 3 == 0 && block.alignment > 16) {
+    ebb_free_aligned_sized(block.p, block.alignment, block.size);
+  } else if (block.size % 3 == 0) {
     ebb_free_sized(block.p, block.size);
   } else {
     ebb_free(block.p);
