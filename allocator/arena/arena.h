@@ -26,6 +26,12 @@
 
 namespace ebb {
 
+uint8_t begin_generation();  // returns it
+uint8_t current_generation();
+
+// The age of a forced purge, which is one for all arenas: what is freed from now on is younger.
+uint8_t begin_forced_purge();
+
 class Arena {
  public:
   constexpr Arena() : lock_(LockRank::kArena) {}
@@ -80,8 +86,9 @@ class Arena {
   // Gives everything that has been free for kPurgeAge generations back to the OS, step by step. Returns
   // whether dirty slices remain (the arena is armed again then).
   bool purge_due();
-  // Returns when everything that was free at the call is with the OS, whoever purged it.
-  void purge_all();
+  // Returns when everything that was free when `age` was taken is with the OS, whoever purged it.
+  void purge_all(uint8_t age);
+  void purge_all() { purge_all(begin_forced_purge()); }
 
   struct Usage {
     size_t reserved_bytes;   // address space
@@ -137,6 +144,7 @@ class Arena {
     if (child) {
       armed_ = false;
       force_age_ = 0;
+      forced_purges_ = 0;
     }
     child ? lock_.reset_after_fork() : lock_.unlock();
   }
@@ -187,6 +195,7 @@ class Arena {
   bool armed_ = false;        // somebody was told that there is something to purge
   uint8_t pending_list_ = 0;  // the purge list that a pass still has to look at; the other takes new spans
   uint8_t force_age_ = 0;     // slices stamped up to this generation are due whatever their age; 0: none
+  uint32_t forced_purges_ = 0;  // that are under way
   uint64_t passes_begun_ = 0;
   uint32_t purge_cursor_ = 0;  // where the last purged run ended
   char* table_ = nullptr;
@@ -210,9 +219,6 @@ constexpr SliceCount kPurgeStep{64};
 // purge_delay / kPurgeAge, so memory goes back between 3/4 and 4/4 of the delay after it was freed.
 constexpr uint8_t kPurgeAge = 4;
 extern std::atomic<uint8_t> g_purge_age;  // kPurgeAge, or 0 for at once
-void begin_generation();
-uint8_t current_generation();
-
 // Held while a purge step calls the OS; fork takes it so that no child sees a half-done step.
 extern Lock g_purge_step_lock;
 

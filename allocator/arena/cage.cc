@@ -126,7 +126,8 @@ EBB_COLD Slice* take_span_slow(SliceCount slices, size_t alignment, bool* zero) 
   if (span == nullptr) span = take_from_new_region(slices, alignment, zero);
   if (span != nullptr) return span;
   // Nothing is left but what lies free in pieces, or what other threads have given back meanwhile.
-  for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) arena->purge_all();
+  uint8_t age = begin_forced_purge();
+  for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) arena->purge_all(age);
   span = g_cage_arena.take(slices, alignment, zero);
   if (span == nullptr) span = take_from_others(slices, alignment, zero);
   if (span == nullptr) count(Counter::k_refused_requests);

@@ -16,9 +16,9 @@
 //  3. armed ⇒ a later pass: the arming told the scavenger, or the pass that armed returns true to it.
 // So what is freed behind a pass is found by the next one, and nobody needs to be quiet for that.
 //
-// A forced purge sets `force_age_`: from then on everybody's step takes all that was stamped up to it. After
-// two drained lists (the one that was pending and the one that was fresh), seen while no step is in flight, all
-// that was free at the call is with the OS, whoever did the work.
+// A forced purge sets `force_age_`: from then on everybody's step takes all that was stamped up to it, until the
+// last of those who force is done. After two drained lists (the one that was pending and the one that was fresh),
+// seen while no step is in flight, all that was free at the call is with the OS, whoever did the work.
 //
 // tests/models/purge.pml is this protocol with all its interleavings.
 #include <cstring>
@@ -39,11 +39,10 @@ constinit std::atomic<uint8_t> g_generation{1};
 
 uint8_t generation_after(uint8_t generation) { return static_cast<uint8_t>(generation == 255 ? 1 : generation + 1); }
 
-// On the circle of generations; half of it separates the past from the future.
+// On the circle of generations, forwards: 0 to 254.
 uint8_t generations_between(uint8_t from, uint8_t to) {
   return static_cast<uint8_t>(to >= from ? to - from : to + 255 - from);
 }
-bool is_past(uint8_t generation, uint8_t now) { return generations_between(generation, now) < 128; }
 
 }  // namespace
 
@@ -57,12 +56,13 @@ void announce_armed() {
 
 uint8_t current_generation() { return g_generation.load(std::memory_order_relaxed); }
 
-void begin_generation() {
+uint8_t begin_generation() {
   uint8_t now = g_generation.load(std::memory_order_relaxed);
   uint8_t next;
   do {
     next = generation_after(now);
   } while (!g_generation.compare_exchange_weak(now, next, std::memory_order_relaxed));
+  return next;
 }
 
 void Arena::link_purge_locked(Slice* span, uint8_t list) {
@@ -85,9 +85,14 @@ void Arena::unlink_purge_locked(Slice* span) {
 
 bool Arena::is_due_locked(uint8_t age) const {
   if (age == 0) return false;
-  if (force_age_ != 0 && is_past(age, force_age_)) return true;
   uint8_t now = current_generation();
-  return is_past(age, now) && generations_between(age, now) >= g_purge_age.load(std::memory_order_relaxed);
+  uint8_t next = generation_after(now);
+  if (force_age_ != 0) {
+    // What was stamped since the forced purge began lies in (force_age_, next]; all else is older, however old.
+    uint8_t behind = generations_between(force_age_, age);
+    if (behind == 0 || behind > generations_between(force_age_, next)) return true;
+  }
+  return age != next && generations_between(age, now) >= g_purge_age.load(std::memory_order_relaxed);
 }
 
 // The first run of due slices of the span in [begin, end), at most kPurgeStep long.
@@ -187,34 +192,37 @@ bool Arena::purge_due() {
   }
   EBB_TEST_POINT("purge.disarmed");
   count(Counter::k_purge_passes);
-  while (purge_step() != Look::kDrained) {
-  }
+  while (purge_step() != Look::kDrained) EBB_TEST_POINT("purge.between");
   LockGuard guard(lock_);
   armed_ = purge_lists_[0] != nullptr || purge_lists_[1] != nullptr;
   return armed_;
 }
 
-void Arena::purge_all() {
+uint8_t begin_forced_purge() {
+  uint8_t age = begin_generation();  // what was refused in the one before counts as freed in this
+  begin_generation();                // what is freed from now on is not part of the call
+  return age;
+}
+
+void Arena::purge_all(uint8_t age) {
   uint64_t target;
-  uint8_t age;
   {
     LockGuard guard(lock_);
     if (pinned_) return;
-    begin_generation();  // what was refused in the one before counts as freed in this
-    age = force_age_ = current_generation();
-    begin_generation();  // what is freed from now on is not part of this call
+    // The latest age of those who are at it does for all of them.
+    if (forced_purges_++ == 0 || generations_between(force_age_, age) < 128) force_age_ = age;
     target = passes_begun_ + 2;
   }
   for (;;) {
     if (purge_step() != Look::kDrained) continue;
+    EBB_TEST_POINT("purge.drained");
     // Another thread may have begun a list since, and have its last run in hand: an empty list counts when no
     // step is in flight.
     LockGuard step_guard(g_purge_step_lock);
     LockGuard guard(lock_);
     if (purge_lists_[pending_list_] != nullptr) continue;
     if (passes_begun_ >= target) {
-      // A later call with a later age does what this one asked for.
-      if (force_age_ == age) force_age_ = 0;
+      if (--forced_purges_ == 0) force_age_ = 0;
       return;
     }
     pending_list_ ^= 1;

@@ -2,6 +2,7 @@
 
 #include "arena/cage.h"
 #include "base/bits.h"
+#include "base/test_point.h"
 #include "heap/membership.h"
 #include "os/os.h"
 #include "page/remote.h"
@@ -93,6 +94,7 @@ void page_release(Page* page) {
     // Released last: from here on the page is anybody's.
     if (remote::try_release(page, &word, release_threshold(page, live, sparse), is_sparse)) break;
   }
+  EBB_TEST_POINT("page.released");
   if (is_sparse) count_sparse(page);
   count(Counter::k_pages_released);
 }

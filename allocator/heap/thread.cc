@@ -3,6 +3,7 @@
 #include <new>
 
 #include "arena/cage.h"
+#include "base/test_point.h"
 #include "heap/heap.h"
 #include "heap/process.h"
 #include "heap/shared_pages.h"
@@ -102,6 +103,7 @@ bool thread_freeze(Thread* thread) {
     if (state == kParked && thread->gate.compare_exchange_weak(state, kFrozenParked, std::memory_order_acquire)) {
       return true;
     }
+    if (spins == 64) EBB_TEST_POINT("gate.freezing");
     if (spins > 64) os::wait(gate_word(thread), state, 50000);
     cpu_relax();
   }

@@ -1,5 +1,7 @@
 #include "os/lock.h"
 
+#include "base/test_point.h"
+
 namespace ebb {
 
 void Lock::lock_slow() {
@@ -13,6 +15,7 @@ void Lock::lock_slow() {
     }
     cpu_relax();
   }
+  EBB_TEST_POINT("lock.wait");
   while (state_.exchange(2, std::memory_order_acquire) != 0) os::wait(word(), 2, UINT64_MAX);
 }
 

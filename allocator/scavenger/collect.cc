@@ -15,7 +15,8 @@ void collect(bool force) {
   if (force) {
     sweep_parked_threads(kSweepAllNow);
     punch_sparse_pages(Punch::kAll);
-    for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) arena->purge_all();
+    uint8_t age = begin_forced_purge();
+    for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) arena->purge_all(age);
   }
   run_deferred();
 }

@@ -37,6 +37,7 @@ bool park_begin() {
   tls_heap = &g_empty_heap;
   tls_owner = kNobodyHere;
   compiler_barrier();
+  EBB_TEST_POINT("park.handing");
   uint32_t state = kRunning;
   while (!thread->gate.compare_exchange_weak(state, kParked, std::memory_order_seq_cst, std::memory_order_relaxed)) {
     if (state == kParked || state == kSweeping) return true;  // a signal handler has parked

@@ -4,6 +4,7 @@
 
 #include "arena/cage.h"
 #include "base/bits.h"
+#include "base/test_point.h"
 #include "config/options.h"
 #include "heap/process.h"
 #include "heap/shared_pages.h"
@@ -53,6 +54,7 @@ void run() {
       for (uint64_t now; (now = os::monotonic_ns()) < due;) os::wait(&g_tick_word, 0, due - now);
       begin_generation();
     } else {
+      EBB_TEST_POINT("scavenger.sleep");
       g_sleeping.store(true, std::memory_order_seq_cst);
       os::wait(armings_word(), seen, UINT64_MAX);
       g_sleeping.store(false, std::memory_order_relaxed);
@@ -148,7 +150,7 @@ bool scavenger_ensure() {
 }
 
 // Counted even while the scavenger is awake: it may have looked at this thread already and be about to sleep.
-void scavenger_notice_park() { on_armed(); }
+void scavenger_notice_park() { announce_armed(); }
 
 bool scavenger_pass(uint64_t now_ns) {
   bool later = sweep_parked_threads(now_ns);
@@ -167,6 +169,12 @@ void scavenger_connect() {
   g_arena_armed_hook = on_armed;
   g_deferred_hook = on_deferred;
   g_fork_hooks.child = after_fork_in_child;
+  scavenger_reconfigure();
+}
+
+void scavenger_stand_in_for_test() {
+  g_run_state.store(kRunningThread, std::memory_order_release);
+  g_scavenger_present.store(true, std::memory_order_relaxed);
   scavenger_reconfigure();
 }
 

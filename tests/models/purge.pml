@@ -43,10 +43,11 @@ mtype = { idle, starting, running, inline_ };
 typedef Arena {
   mtype slice[SLICES];
   bit list[SLICES];     /* of dirty slices: which purge list */
-  bool old[SLICES];     /* stamped up to force_age */
+  bool old[6];          /* [forced * SLICES + slice]: stamped before that forced purge began */
   bit pending;
   bool armed;
-  byte force;           /* whose force_age it is; 0: none */
+  byte forcers;         /* forced purges under way */
+  bool force[3];        /* force_age is at least that of this one */
   byte left[3];         /* of each forced purge: flips until its target */
   bool owed[6];         /* [forced * SLICES + slice]: ghost */
 };
@@ -63,7 +64,10 @@ byte finished;
 #define PENDING(a, s) (DIRTY(a, s) && arena[a].list[s] == arena[a].pending)
 #define ANY_PENDING(a) (PENDING(a, 0) || PENDING(a, 1))
 #define ANY_DIRTY(a) (DIRTY(a, 0) || DIRTY(a, 1))
-#define DUE(a, s) (arena[a].slice[s] == due || (arena[a].force != 0 && arena[a].old[s]))
+#define FORCED_BY(a, s, c) (arena[a].force[c] && arena[a].old[c * SLICES + s])
+#define DUE(a, s) (arena[a].slice[s] == due || FORCED_BY(a, s, 0) || FORCED_BY(a, s, 1) || FORCED_BY(a, s, 2))
+#define FORGET_AGE(a, s) arena[a].old[s] = false; arena[a].old[SLICES + s] = false; arena[a].old[2 * SLICES + s] = false
+#define FORGET_OWED(a, s) arena[a].owed[s] = false; arena[a].owed[SLICES + s] = false; arena[a].owed[2 * SLICES + s] = false
 #define OTHER(x) (1 - (x))
 
 /* ---- arena/arena.cc ---- */
@@ -74,14 +78,12 @@ inline give_locked(a, s, dirty) {
        /* Joined with a span that the pass has still to look at, it goes to that list. */
        arena[a].list[s] = (PENDING(a, OTHER(s)) -> arena[a].pending : OTHER(arena[a].pending));
        arena[a].slice[s] = young;
-       arena[a].old[s] = false;
        arm = !arena[a].armed;
        arena[a].armed = true
-  :: else -> arena[a].slice[s] = clean; arena[a].old[s] = false; arm = false
+  :: else -> arena[a].slice[s] = clean; arm = false
   fi;
-  arena[a].owed[s] = false;
-  arena[a].owed[SLICES + s] = false;
-  arena[a].owed[2 * SLICES + s] = false
+  FORGET_AGE(a, s);
+  FORGET_OWED(a, s)
 }
 
 /* ---- scavenger/scavenger.cc ---- */
@@ -180,18 +182,30 @@ inline purge_due(a) {
 #endif
 }
 
+/* Takes the age for all arenas; what is owed is what is free now. */
+inline begin_forced_purge(me) {
+  atomic {
+    do
+    :: a < ARENAS ->
+         s = 0;
+         do
+         :: s < SLICES ->
+              arena[a].old[me * SLICES + s] = DIRTY(a, s);
+              arena[a].owed[me * SLICES + s] = DIRTY(a, s) || arena[a].slice[s] == taken;
+              s++
+         :: else -> s = 0; break
+         od;
+         a++
+    :: else -> a = 0; break
+    od
+  }
+}
+
 inline purge_all(a, me) {
   atomic {
-    arena[a].force = me + 1;
-    arena[a].left[me] = 2;
-    s = 0;
-    do
-    :: s < SLICES ->
-         arena[a].old[s] = DIRTY(a, s);
-         arena[a].owed[me * SLICES + s] = DIRTY(a, s) || arena[a].slice[s] == taken;
-         s++
-    :: else -> s = 0; break
-    od
+    arena[a].forcers++;
+    arena[a].force[me] = true;
+    arena[a].left[me] = 2
 #ifdef BREAK_FORCED_ONE_LIST
     ; arena[a].left[me] = 0
 #endif
@@ -216,7 +230,18 @@ inline purge_all(a, me) {
             if
             :: ANY_PENDING(a)
             :: !ANY_PENDING(a) && arena[a].left[me] == 0 ->
-                 if :: arena[a].force == me + 1 -> arena[a].force = 0 :: else fi;
+                 arena[a].forcers--;
+                 if
+#ifdef BREAK_FORCED_ENDS_OTHERS
+                 :: true ->
+#else
+                 :: arena[a].forcers == 0 ->
+#endif
+                      arena[a].force[0] = false; arena[a].force[1] = false; arena[a].force[2] = false
+#ifndef BREAK_FORCED_ENDS_OTHERS
+                 :: else
+#endif
+                 fi;
                  break
             :: else -> flip_locked(a)
             fi
@@ -329,10 +354,8 @@ inline operate() {
     :: arena[a].slice[s] == clean || DIRTY(a, s) ->
          /* Arena::take */
          arena[a].slice[s] = used;
-         arena[a].old[s] = false;
-         arena[a].owed[s] = false;
-         arena[a].owed[SLICES + s] = false;
-         arena[a].owed[2 * SLICES + s] = false
+         FORGET_AGE(a, s);
+         FORGET_OWED(a, s)
     :: arena[a].slice[s] == taken
     fi;
     a = 0; s = 0
@@ -353,6 +376,7 @@ proctype worker() IN_PARENT {
 /* ebb_collect(true) of one thread. */
 proctype forced(byte me) IN_PARENT {
   byte a, s; mtype look; bool arm, refused;
+  begin_forced_purge(me);
   do
   :: a < ARENAS -> purge_all(a, me); a++
   :: else -> break
@@ -403,9 +427,10 @@ proctype forker() {
 #ifndef BREAK_FORK_STAYS_ARMED
          arena[a].armed = false;
 #endif
-         arena[a].force = 0;
-         arena[a].owed[0] = false; arena[a].owed[1] = false; arena[a].owed[2] = false; arena[a].owed[3] = false;
-         arena[a].owed[4] = false; arena[a].owed[5] = false;
+         arena[a].forcers = 0;
+         arena[a].force[0] = false; arena[a].force[1] = false; arena[a].force[2] = false;
+         FORGET_OWED(a, 0);
+         FORGET_OWED(a, 1);
          arena[a].left[0] = 0; arena[a].left[1] = 0; arena[a].left[2] = 0;
          a++
     :: else -> break
