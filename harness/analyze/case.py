@@ -84,7 +84,7 @@ class CountCase(Case):
             # A changed count is measured twice, so that no single odd run convicts.
             wanted = 1 if done == 0 or self._exact_verdict().outcome is Outcome.UNCHANGED else 2
             return max(0, wanted - done)
-        if done >= counts.SAMPLES_MIN or (self._acquitted() and not self.complete):
+        if done >= counts.SAMPLES_MIN or (self._overlaps() and not self.complete):
             return 0
         return counts.SAMPLES_MIN - done
 
@@ -96,21 +96,21 @@ class CountCase(Case):
         if self.exact:
             return self._exact_verdict()
         noise = noise_of(*self.histories(), self.before, self.after)
-        if len(self.before) < counts.SAMPLES_MIN and self._acquitted():
+        if len(self.before) < counts.SAMPLES_MIN and self._overlaps():
             full = judge_noisy(self.before, self.after, noise, self.unit, self.limit)
             return replace(
                 full,
                 outcome=Outcome.UNCHANGED,
                 figure=_percent(full.before, full.after),
-                reason=f"decided after {len(self.before)} pairs: five separated pairs are out of reach",
+                reason=f"decided after {len(self.before)} pairs: the arms overlap, five separated pairs are out of reach",
             )
         return judge_noisy(self.before, self.after, noise, self.unit, self.limit)
 
     def _exact_verdict(self) -> Verdict:
         return judge_exact(self.before, self.after, self.limit, self.unit)
 
-    def _acquitted(self) -> bool:
-        return bool(self.before) and not counts.can_still_regress(self.before, self.after)
+    def _overlaps(self) -> bool:
+        return bool(self.before) and not counts.can_still_move(self.before, self.after)
 
 
 class MemoryCase(Case):

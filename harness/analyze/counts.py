@@ -183,12 +183,12 @@ def judge_noisy(
     )
 
 
-def can_still_regress(before: Sequence[float], after: Sequence[float], planned: int = SAMPLES_MIN) -> bool:
-    """Say whether more runs, up to `planned` an arm, could still make these arms differ significantly upwards.
+def can_still_move(before: Sequence[float], after: Sequence[float], planned: int = SAMPLES_MIN) -> bool:
+    """Say whether more runs, up to `planned` an arm, could still make these arms differ significantly, either way.
 
-    With five planned only complete separation convicts, so one pair in the wrong order acquits. Stopping
-    there gives the very verdict that all runs would have given: error rates stay as they are.
+    With five planned only complete separation counts as moved, so arms that overlap once never get there. Stopping
+    then gives the very verdict that all runs would have given: error rates stay as they are.
     """
     if planned != SAMPLES_MIN:
-        raise ValueError("early acquittal is derived for five runs an arm")
-    return not any(new <= old for old in before for new in after)
+        raise ValueError("stopping early is derived for five runs an arm")
+    return max(before) < min(after) or max(after) < min(before)

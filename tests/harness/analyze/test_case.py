@@ -51,12 +51,22 @@ def test_a_count_that_does_not_repeat_falls_back_to_the_noisy_rule() -> None:
     assert case.verdict().outcome is Outcome.UNCHANGED
 
 
-def test_noisy_counts_stop_at_the_first_pair_in_the_wrong_order() -> None:
+def test_noisy_counts_stop_once_the_arms_overlap() -> None:
+    figures = ([100.0, 102.0, 100.0, 102.0, 100.0], [101.0] * 5)
     case = CountCase(LIMIT, "instructions", exact=False)
-    assert run_counts(case, [100.0], [99.0]) == 1
+    assert run_counts(case, *figures) == 2
     assert case.verdict().outcome is Outcome.UNCHANGED
     complete = CountCase(LIMIT, "instructions", exact=False, complete=True)
-    assert run_counts(complete, [100.0], [99.0]) == 5
+    assert run_counts(complete, *figures) == 5
+
+
+@pytest.mark.parametrize(("after", "outcome"), [(93.0, Outcome.IMPROVED), (107.0, Outcome.REGRESSED)])
+def test_a_count_that_repeats_badly_and_moved_far_is_said_to_have_moved(after: float, outcome: Outcome) -> None:
+    case = CountCase(LIMIT, "instructions", exact=True)
+    jitter = [0.0, 0.03, -0.02, 0.01, -0.03]
+    assert run_counts(case, [100.0 + step for step in jitter], [after - step for step in jitter]) == 5
+    assert not case.exact
+    assert case.verdict().outcome is outcome
 
 
 def test_noisy_regression_takes_five_pairs() -> None:

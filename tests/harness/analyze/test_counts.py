@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analyze.counts import Noise, can_still_regress, judge_exact, judge_noisy, noise_of
+from harness.analyze.counts import Noise, can_still_move, judge_exact, judge_noisy, noise_of
 from harness.analyze.verdict import Outcome, Threshold
 
 LIMIT = Threshold(0.05, "%", "test")
@@ -96,9 +96,9 @@ def test_noise_is_relative(history: list[float], scale: float) -> None:
 @given(
     st.lists(st.floats(90.0, 110.0), min_size=5, max_size=5), st.lists(st.floats(90.0, 110.0), min_size=5, max_size=5)
 )
-def test_early_acquittal_never_contradicts_the_full_verdict(before: list[float], after: list[float]) -> None:
+def test_stopping_early_never_contradicts_the_full_verdict(before: list[float], after: list[float]) -> None:
     noise = Noise(0.0, 0.0, 0.0, 10)
     full = judge_noisy(before, after, noise, "s")
-    stopped_early = any(not can_still_regress(before[:k], after[:k]) for k in range(1, 6))
+    stopped_early = any(not can_still_move(before[:k], after[:k]) for k in range(1, 6))
     if stopped_early:
-        assert full.outcome is not Outcome.REGRESSED
+        assert full.outcome is Outcome.UNCHANGED
