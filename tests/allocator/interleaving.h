@@ -8,9 +8,12 @@
 //   …
 //   steps.release("pass");
 //
-// Threads are told apart by roles; a thread without one is never stopped. Waiting is by condition variable, so no
-// test depends on how fast anything is; a limit turns a deadlock into an end with a sentence.
+// Threads are told apart by roles; a thread without one is never stopped, nor is any in a fork child. Waiting is by
+// condition variable, so no test depends on how fast anything is; a limit turns a deadlock into an end with a
+// sentence.
 #pragma once
+
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -34,6 +37,8 @@ class Interleaving {
     active_ = this;
     generation_ = ++generations_;
     g_test_point_hook = [](const char* name) {
+      // A fork may have left this object's mutex locked by a thread that is not in the child.
+      if (getpid() != active_->process_) return;
       if (role_ == nullptr || role_generation_ != active_->generation_) active_->cast(name);
       if (role_ != nullptr) active_->pass_point(name);
     };
@@ -178,6 +183,7 @@ class Interleaving {
   static inline thread_local Part* role_ = nullptr;
   static inline thread_local uint64_t role_generation_ = 0;  // roles do not outlive their play
   uint64_t generation_;
+  const pid_t process_ = getpid();
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::string, Part> parts_;

@@ -2,8 +2,7 @@
  *
  * Models arena/purge.cc, arena/arena.cc (give, take), scavenger/scavenger.cc (run, on_armed, on_deferred,
  * after_fork_in_child) and heap/fork.cc; inlines and processes carry the names of the functions they stand for.
- * What runs under an arena's lock is one atomic step. Time passes only where the code waits for it: a generation
- * makes everything that is free old enough.
+ * What runs under an arena's lock is one atomic step. Time passes only where the code waits for it.
  *
  * Promises, checked in every reachable state where nothing can move any more (process `quiet`) or by assertions:
  *   stranded    no slice is free and dirty while the scavenger sleeps without a deadline
@@ -29,7 +28,6 @@
 #define IN_CHILD 1
 #endif
 #define SLICES 2
-
 #ifdef FORK
 #define IN_PARENT provided (!forked)
 #else
