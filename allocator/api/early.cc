@@ -23,6 +23,9 @@ using Function = void();
 
 extern "C" {
 
+// The library's identity for the libc. The compiler's start files would define it, but it is linked without them.
+EBB_HIDDEN __attribute__((weak)) void* __dso_handle = &__dso_handle;
+
 EBB_HIDDEN Function* ebb_resolve_early() {
   ebb::tls_heap = &ebb::g_empty_heap;
   ebb::tls_owner = ebb::kNobodyHere;

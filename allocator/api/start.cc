@@ -1,15 +1,15 @@
-// What happens when the library is loaded: handlers are registered, nothing is allocated and no thread starts.
+// What happens when the library is loaded: nothing. A program that never allocates pays for no more than mapping it;
+// the first allocation makes the allocator ready (heap/process.h).
+//
+// Unless there are threads already, because the program loaded the library by dlopen: one of them could fork while
+// another is in its first allocation, and the fork handlers have to be there before any lock is taken.
 #include "heap/process.h"
-#include "scavenger/scavenger.h"
+#include "os/os.h"
 
 namespace {
 
-// Before any constructor of the program that could fork. The allocator itself is ready whenever it is first
-// used, also before this.
 __attribute__((constructor(101))) void on_load() {
-  if (!ebb::process_start()) return;
-  ebb::process_watch_fork();
-  ebb::scavenger_connect();
+  if (!ebb::os::is_single_threaded()) ebb::process_start();
 }
 
 }  // namespace

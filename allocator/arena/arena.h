@@ -146,7 +146,7 @@ class Arena {
       force_age_ = 0;
       forced_purges_ = 0;
     }
-    child ? lock_.reset_after_fork() : lock_.unlock();
+    lock_.open_after_fork();
   }
 
   Arena* next = nullptr;  // list of all arenas, set once at registration

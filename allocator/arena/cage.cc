@@ -181,8 +181,8 @@ void arenas_lock_for_fork() {
 
 void arenas_unlock_after_fork(bool child) {
   for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) arena->unlock_after_fork(child);
-  child ? g_purge_step_lock.reset_after_fork() : g_purge_step_lock.unlock();
-  child ? g_region_lock.reset_after_fork() : g_region_lock.unlock();
+  g_purge_step_lock.open_after_fork();
+  g_region_lock.open_after_fork();
 }
 
 }  // namespace ebb

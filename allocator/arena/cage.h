@@ -43,7 +43,7 @@ Slice* take_span(SliceCount slices, size_t alignment, bool* zero);
 void* meta_take(size_t bytes);
 void meta_give(void* p, size_t bytes);
 void meta_lock_for_fork();
-void meta_unlock_after_fork(bool child);
+void meta_unlock_after_fork();
 
 // fork: consistent while held. In rank order with all arenas.
 void arenas_lock_for_fork();

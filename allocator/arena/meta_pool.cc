@@ -56,6 +56,6 @@ void meta_give(void* p, size_t bytes) {
 }
 
 void meta_lock_for_fork() { g_lock.lock(); }
-void meta_unlock_after_fork(bool child) { child ? g_lock.reset_after_fork() : g_lock.unlock(); }
+void meta_unlock_after_fork() { g_lock.open_after_fork(); }
 
 }  // namespace ebb

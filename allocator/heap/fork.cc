@@ -4,6 +4,8 @@
 // queue, list or purge step is half done in the snapshot; at most one step's time passes. Threads go on in
 // their fast paths, which is harmless: those change free lists and countdowns of owned pages only, in an
 // order that leaves every list well linked, and the child counts anew.
+// In between: handlers of others may allocate, as those that were registered before ours run inside ours. For this
+// thread every lock is open meanwhile (os/lock.h).
 // Child: all threads but the caller are gone. Their pages are given up, so that what the child frees comes
 // back into use; pages that they had claimed but not released (remote::push by a thread outside its gate)
 // are found by looking at every page. A block that was in the hands of such a thread is lost.
@@ -12,6 +14,7 @@
 #include "heap/parts.h"
 #include "heap/process.h"
 #include "heap/shared_pages.h"
+#include "heap/subprocess.h"
 #include "heap/thread.h"
 #include "os/os.h"
 #include "page/remote.h"
@@ -37,26 +40,30 @@ void prepare() {
   if (g_fork_hooks.prepare != nullptr) g_fork_hooks.prepare();
   g_thread_lock.lock();
   for_each_other_thread(thread_freeze);
+  subprocesses_lock_for_fork();
   heaps_lock_registry_for_fork();
   g_sweep_step_lock.lock();
   heaps_lock_for_fork();
   arenas_lock_for_fork();
   meta_lock_for_fork();
+  tls_holds_every_lock = true;
 }
 
-void unlock_all(bool child) {
-  meta_unlock_after_fork(child);
+void open_all(bool child) {
+  meta_unlock_after_fork();
   arenas_unlock_after_fork(child);
-  auto open = [child](Lock& lock) { child ? lock.reset_after_fork() : lock.unlock(); };
   heaps_unlock_after_fork(child);
-  open(g_sweep_step_lock);
-  heaps_unlock_registry_after_fork(child);
+  g_sweep_step_lock.open_after_fork();
+  heaps_unlock_registry_after_fork();
+  subprocesses_unlock_after_fork();
+  g_thread_lock.open_after_fork();
+  lock_rank_forget_all();
 }
 
 void parent() {
-  unlock_all(false);
+  tls_holds_every_lock = false;
   for_each_other_thread(thread_thaw);
-  g_thread_lock.unlock();
+  open_all(false);
   if (g_fork_hooks.parent != nullptr) g_fork_hooks.parent();
 }
 
@@ -88,7 +95,8 @@ void release_orphans() {
 }
 
 void child() {
-  unlock_all(true);
+  tls_holds_every_lock = false;
+  open_all(true);
   Thread* dead = nullptr;
   for_each_other_thread([&dead](Thread* thread) {
     (thread->prev != nullptr ? thread->prev->next : g_threads) = thread->next;
@@ -96,7 +104,6 @@ void child() {
     thread->next = dead;
     dead = thread;
   });
-  g_thread_lock.reset_after_fork();
   bool alone = dead == nullptr && !g_scavenger_present.load(std::memory_order_relaxed);
   // First, so that what is freed here finds somebody to tell: the scavenger is gone, too.
   if (g_fork_hooks.child != nullptr) g_fork_hooks.child();

@@ -325,9 +325,8 @@ void heaps_lock_for_fork() {
 }
 
 void heaps_unlock_after_fork(bool child) {
-  auto open = [child](Lock& lock) { child ? lock.reset_after_fork() : lock.unlock(); };
-  open(g_main_heap.lock);
-  for (FirstClassHeap* heap = g_heaps; heap != nullptr; heap = heap->registry_next) open(heap->lock);
+  g_main_heap.lock.open_after_fork();
+  for (FirstClassHeap* heap = g_heaps; heap != nullptr; heap = heap->registry_next) heap->lock.open_after_fork();
   // Nobody holds the lock of an unused heap for longer than a look; in the child that somebody may be gone.
   if (child) {
     for (FirstClassHeap* heap = g_unused; heap != nullptr; heap = heap->registry_next) new (&heap->lock) Lock(LockRank::kHeap);
@@ -335,8 +334,6 @@ void heaps_unlock_after_fork(bool child) {
   }
 }
 
-void heaps_unlock_registry_after_fork(bool child) {
-  child ? g_heap_lock.reset_after_fork() : g_heap_lock.unlock();
-}
+void heaps_unlock_registry_after_fork() { g_heap_lock.open_after_fork(); }
 
 }  // namespace ebb

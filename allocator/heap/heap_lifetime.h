@@ -50,6 +50,6 @@ bool subprocess_has_default_users(const Subprocess* subprocess);
 void heaps_lock_registry_for_fork();
 void heaps_lock_for_fork();
 void heaps_unlock_after_fork(bool child);
-void heaps_unlock_registry_after_fork(bool child);
+void heaps_unlock_registry_after_fork();
 
 }  // namespace ebb

@@ -60,16 +60,22 @@ bool process_start() {
   int state = g_state.load(std::memory_order_acquire);
   if (EBB_LIKELY(state == kReady)) return true;
   if (state == kHopeless) return false;
-  LockGuard guard(g_start_lock);
-  state = g_state.load(std::memory_order_relaxed);
-  if (state != kNotStarted) return state == kReady;
-  // A set-user-ID program must not be steered by its caller's environment.
-  if (!os::is_privileged_execution()) options_load(os::environment(), complain);
-  bool ready = cage_initialise();
-  if (ready && option(Option::k_verbose) != 0) describe_start();
-  if (ready) g_sees_thread_ends = os::watch_thread_ends(on_thread_end);
-  g_state.store(ready ? kReady : kHopeless, std::memory_order_release);
-  return ready;
+  {
+    LockGuard guard(g_start_lock);
+    state = g_state.load(std::memory_order_relaxed);
+    if (state != kNotStarted) return state == kReady;
+    // A set-user-ID program must not be steered by its caller's environment.
+    if (!os::is_privileged_execution()) options_load(os::environment(), complain);
+    bool ready = cage_initialise();
+    if (ready && option(Option::k_verbose) != 0) describe_start();
+    if (ready) g_sees_thread_ends = os::watch_thread_ends(on_thread_end);
+    if (ready) process_connect_scavenger();
+    g_state.store(ready ? kReady : kHopeless, std::memory_order_release);
+    if (!ready) return false;
+  }
+  // Last, as the registration may allocate.
+  process_watch_fork();
+  return true;
 }
 
 void process_watch_thread_end(Thread* thread) {

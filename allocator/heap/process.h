@@ -8,16 +8,18 @@ namespace ebb {
 struct Thread;
 
 // Makes the allocator ready, at the first allocation, wherever that happens: before any constructor, in an
-// IFUNC resolver, in the dynamic linker. False when the OS gives no memory at all. Any thread, any number of
-// times.
+// IFUNC resolver, in the dynamic linker. No second thread exists then, as whoever creates one allocates for it.
+// False when the OS gives no memory at all. Any thread, any number of times.
 bool process_start();
 
 // Asks the libc to call back when the calling thread ends. May allocate.
 void process_watch_thread_end(Thread* thread);
 
-// Registers the fork handlers (heap/fork.cc); called once, by the library's constructor: doing it at the
-// first allocation could recurse, as the libc's registration may allocate with its lock held.
+// Registers the fork handlers (heap/fork.cc). May allocate.
 void process_watch_fork();
+
+// Connects the layers above; called once, at the start. The scavenger defines it.
+void process_connect_scavenger();
 
 // Run at fork: `prepare` before this layer takes a lock, `parent` when it has given all back, `child` when locks can
 // be had again and before pages of threads that are gone are given up. Set once by the scavenger.

@@ -44,6 +44,9 @@ void use_part(Thread* thread, ThreadHeap* part) {
 
 }  // namespace
 
+void subprocesses_lock_for_fork() { g_lock.lock(); }
+void subprocesses_unlock_after_fork() { g_lock.open_after_fork(); }
+
 Heap* default_heap_set(Heap* heap) {
   Thread* thread = thread_self();
   if (thread == nullptr) return nullptr;

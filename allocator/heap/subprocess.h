@@ -44,4 +44,8 @@ inline Heap* main_heap_of(const Subprocess* subprocess) {
 // What malloc of the calling thread uses. Returns the heap before; null when that can't be changed now.
 Heap* default_heap_set(Heap* heap);
 
+// fork: the list of unused structures.
+void subprocesses_lock_for_fork();
+void subprocesses_unlock_after_fork();
+
 }  // namespace ebb

@@ -97,6 +97,7 @@ bool Gate::enter_slow() {
 }
 
 bool thread_freeze(Thread* thread) {
+  if (tls_holds_every_lock) return thread->gate.load(std::memory_order_relaxed) == kFrozenParked;
   for (int spins = 0;; ++spins) {
     uint32_t state = kRunning;
     if (thread->gate.compare_exchange_weak(state, kFrozen, std::memory_order_acquire)) return false;
@@ -110,6 +111,7 @@ bool thread_freeze(Thread* thread) {
 }
 
 void thread_thaw(Thread* thread) {
+  if (tls_holds_every_lock) return;
   uint32_t state = thread->gate.load(std::memory_order_relaxed) == kFrozenParked ? kParked : kRunning;
   thread->gate.store(state, std::memory_order_release);
   os::wake(gate_word(thread), INT32_MAX);

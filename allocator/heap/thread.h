@@ -119,7 +119,8 @@ void thread_release_class(Thread* thread, size_t cls);
 void thread_unpark(Thread* thread);
 
 // Keeps another thread out of its slow path. The caller holds g_thread_lock, so that the thread cannot end. Waits
-// while it is in there. False: the thread is in a fast path or anywhere else; true: it is parked.
+// while it is in there. False: the thread is in a fast path or anywhere else; true: it is parked. During a fork all
+// others are frozen already, and stay so.
 bool thread_freeze(Thread* thread);
 void thread_thaw(Thread* thread);
 
@@ -134,7 +135,8 @@ extern Thread* g_threads;
 extern std::atomic<bool> g_deferred;
 extern void (*g_deferred_hook)();
 EBB_INLINE void run_deferred() {
-  if (EBB_UNLIKELY(g_deferred.load(std::memory_order_relaxed)) && g_deferred_hook != nullptr) g_deferred_hook();
+  if (EBB_LIKELY(!g_deferred.load(std::memory_order_relaxed)) || g_deferred_hook == nullptr) return;
+  if (!tls_holds_every_lock) g_deferred_hook();
 }
 
 }  // namespace ebb

@@ -2,6 +2,9 @@
 //
 // States: 0 free, 1 held, 2 held and somebody may sleep. Release stores pair with the acquire of the next
 // holder. Never held over a call that may allocate. Debug builds check the order of ranks by thread.
+//
+// Around a fork the forking thread holds every lock (heap/fork.cc), and fork handlers of the program may allocate
+// meanwhile: to that thread all locks are open then, and it leaves them as they are.
 #pragma once
 
 #include <atomic>
@@ -17,10 +20,15 @@ namespace ebb {
 #if defined(EBB_DEBUG)
 void lock_rank_enter(LockRank rank);
 void lock_rank_leave(LockRank rank);
+void lock_rank_forget_all();
 #else
 EBB_INLINE void lock_rank_enter(LockRank) {}
 EBB_INLINE void lock_rank_leave(LockRank) {}
+EBB_INLINE void lock_rank_forget_all() {}
 #endif
+
+// The calling thread is between the allocator's fork handlers.
+EBB_TLS extern constinit thread_local bool tls_holds_every_lock;
 
 class Lock {
  public:
@@ -38,24 +46,27 @@ class Lock {
   }
   bool try_lock() {
     uint32_t expected = 0;
-    if (!state_.compare_exchange_strong(expected, 1, std::memory_order_acquire, std::memory_order_relaxed)) {
+    if (!state_.compare_exchange_strong(expected, 1, std::memory_order_acquire, std::memory_order_relaxed) &&
+        !tls_holds_every_lock) {
       return false;
     }
     lock_rank_enter(rank_);
     return true;
   }
   EBB_INLINE void unlock() {
+    if (EBB_UNLIKELY(tls_holds_every_lock)) return;
     lock_rank_leave(rank_);
-    if (EBB_UNLIKELY(state_.exchange(0, std::memory_order_release) == 2)) os::wake(word(), 1);
+    open();
   }
-  // Only in a fork child, where the thread that forked holds it and all sleepers are gone.
-  void reset_after_fork() {
-    lock_rank_leave(rank_);
-    state_.store(0, std::memory_order_relaxed);
-  }
+  // At the end of a fork, in the parent and in the child, by the thread that forked; also for a lock that it did not
+  // take, of what was made since.
+  void open_after_fork() { open(); }
 
  private:
   EBB_COLD void lock_slow();
+  EBB_INLINE void open() {
+    if (EBB_UNLIKELY(state_.exchange(0, std::memory_order_release) == 2)) os::wake(word(), 1);
+  }
   const uint32_t* word() const { return reinterpret_cast<const uint32_t*>(&state_); }
 
   std::atomic<uint32_t> state_{0};

@@ -5,6 +5,8 @@
 // directly: a program may interpose mmap, madvise and friends with functions that allocate.
 #pragma once
 
+#include <sys/single_threaded.h>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -76,8 +78,12 @@ uint64_t monotonic_ns();
 using ClockSource = uint64_t (*)();
 void set_clock_for_test(ClockSource source);  // null: the real one
 
+// False once the process may have a second thread. Inline: api/start.cc lies apart from all other code.
+inline bool is_single_threaded() { return __libc_single_threaded != 0; }
+
 // The kernel's process id, not a cached one, so that a vfork child is told from its parent.
 int process_id();
+int parent_process_id();
 
 // Sleeps while *word == expected, at most `timeout_ns` (UINT64_MAX: for ever). May return early.
 void wait(const uint32_t* word, uint32_t expected, uint64_t timeout_ns);

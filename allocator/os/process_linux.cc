@@ -115,6 +115,8 @@ void set_clock_for_test(ClockSource source) { g_clock.store(source, std::memory_
 
 int process_id() { return static_cast<int>(raw_syscall(SYS_getpid)); }
 
+int parent_process_id() { return static_cast<int>(raw_syscall(SYS_getppid)); }
+
 void wait(const uint32_t* word, uint32_t expected, uint64_t timeout_ns) {
   struct timespec timeout;
   struct timespec* limit = nullptr;

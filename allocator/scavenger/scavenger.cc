@@ -25,7 +25,7 @@ constinit std::atomic<bool> g_sleeping{false};  // without a deadline
 constinit uint32_t g_tick_word = 0;            // never changes: what timed sleeps wait for
 constinit std::atomic<uint64_t> g_holes_due_ns{0};  // when sparse pages are punched; 0: none seen
 constinit std::atomic<uint64_t> g_inline_due_ns{0};
-constinit int g_process_id = 0;
+constinit std::atomic<int> g_process_id{0};  // whose memory this is, as far as known
 
 // Sleeping less than a millisecond at a time would be spinning.
 uint64_t tick_ns() {
@@ -84,6 +84,16 @@ void purge_inline() {
   if (scavenger_pass(now)) g_deferred.store(true, std::memory_order_relaxed);
 }
 
+// In a vfork child this memory is the parent's: no thread of a process that is about to exec, and the parent has still to
+// be told. The process that allocated first may have been such a child, too; it is gone then, or not our parent.
+bool is_vfork_child() {
+  int process = os::process_id(), owner = g_process_id.load(std::memory_order_relaxed);
+  if (process == owner) return false;
+  if (os::parent_process_id() == owner) return true;
+  g_process_id.store(process, std::memory_order_relaxed);
+  return false;
+}
+
 // Starts the thread unless somebody has. Allocates.
 void start() {
   int state = kIdle;
@@ -97,9 +107,7 @@ void start() {
 // At the end of a slow path, where nothing is held.
 void on_deferred() {
   int state = g_run_state.load(std::memory_order_acquire);
-  // In a vfork child this memory is the parent's: no thread of a process that is about to exec, and the parent has
-  // still to be told.
-  if (os::process_id() != g_process_id) return;
+  if (is_vfork_child()) return;
   if (state == kInline) return purge_inline();
   g_deferred.store(false, std::memory_order_relaxed);
   if (option(Option::k_scavenger) == kOff) return;
@@ -111,7 +119,7 @@ void on_deferred() {
 // A fork child has no scavenger; the next slow path starts one if there is something to purge, be it only what was
 // free at the fork: while the child keeps that, its parent cannot give it back either.
 void after_fork_in_child() {
-  g_process_id = os::process_id();
+  g_process_id.store(os::process_id(), std::memory_order_relaxed);
   g_run_state.store(kIdle, std::memory_order_relaxed);
   g_sleeping.store(false, std::memory_order_relaxed);
   g_scavenger_present.store(false, std::memory_order_relaxed);
@@ -144,7 +152,7 @@ bool holes_are_due(uint64_t now_ns) {
 }  // namespace
 
 bool scavenger_ensure() {
-  if (EBB_UNLIKELY(g_run_state.load(std::memory_order_relaxed) == kIdle) && os::process_id() == g_process_id) start();
+  if (EBB_UNLIKELY(g_run_state.load(std::memory_order_relaxed) == kIdle) && !is_vfork_child()) start();
   int state = g_run_state.load(std::memory_order_relaxed);
   return state == kStarting || state == kRunningThread;
 }
@@ -164,8 +172,9 @@ bool scavenger_pass(uint64_t now_ns) {
   return dirty;
 }
 
-void scavenger_connect() {
-  g_process_id = os::process_id();
+// Starts nothing.
+void process_connect_scavenger() {
+  g_process_id.store(os::process_id(), std::memory_order_relaxed);
   g_arena_armed_hook = on_armed;
   g_deferred_hook = on_deferred;
   g_fork_hooks.child = after_fork_in_child;

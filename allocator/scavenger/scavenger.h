@@ -8,9 +8,6 @@
 
 namespace ebb {
 
-// Connects the scavenger to the arenas; called once, when the allocator is ready. Starts nothing.
-void scavenger_connect();
-
 // Takes over a change of its options.
 void scavenger_reconfigure();
 

@@ -46,12 +46,23 @@ TEST(Lock, TryLockFailsWhileHeldAndHoldsWhenItDoesNot) {
   lock.unlock();
 }
 
-TEST(Lock, IsFreeAfterAReset) {
-  Lock lock(LockRank::kArena);
-  lock.lock();
-  lock.reset_after_fork();
-  EXPECT_TRUE(lock.try_lock());
-  lock.unlock();
+TEST(Lock, IsOpenToTheThreadThatHoldsEveryLockAndStaysHeld) {
+  Lock held(LockRank::kArena), free(LockRank::kArena);
+  held.lock();
+  tls_holds_every_lock = true;
+  held.lock();
+  EXPECT_TRUE(held.try_lock());
+  held.unlock();
+  free.lock();
+  free.unlock();
+  bool taken = true;
+  std::thread([&] { taken = held.try_lock(); }).join();
+  EXPECT_FALSE(taken);
+  tls_holds_every_lock = false;
+  held.open_after_fork();
+  free.open_after_fork();
+  lock_rank_forget_all();
+  LockGuard first(held), second(free);
 }
 
 TEST(Lock, LocksOfHigherRankMayBeTakenAndSeveralOfOne) {

@@ -15,6 +15,7 @@ PLAIN_CASES = (
     "025_setenv_before_exec.c",
     "028_fork_from_thread_exit.c",
     "029_helper_thread_after_daemon.c",
+    "035_starts_in_vfork_child.c",
     "035_vfork_child_allocates.c",
     # thread exit and thread-specific data
     "037_key_destructors_allocate.c",
@@ -97,6 +98,16 @@ def test_fork_that_races_with_the_first_allocation(compiler: CaseCompiler) -> No
     program = compiler.program("026_fork_races_first_allocation.c")
     for _ in range(150):
         expect_success(run_case(program))
+
+
+@pytest.mark.parametrize("threads", ["0", "4"])
+@pytest.mark.parametrize("scavenger", ["off", "on", "eager"])
+def test_fork_handlers_of_a_library_allocate(threads: str, scavenger: str, compiler: CaseCompiler) -> None:
+    library = compiler.library("026_early_handlers.c", "handlers026")
+    program = compiler.program(
+        "026_early_handlers_allocate.c", "-Wl,--no-as-needed", str(library), f"-Wl,-rpath,{library.parent}"
+    )
+    expect_success(run_case(program, threads, variables={"EBB_SCAVENGER": scavenger}))
 
 
 def test_every_case_says_what_it_tries() -> None:
