@@ -86,6 +86,15 @@ def function_starts(binary: Path) -> dict[str, int]:
     return starts
 
 
+def function_extents(binary: Path) -> dict[str, set[tuple[int, int]]]:
+    """Return (address, size) of every named function of a binary; a static function's name may stand for several."""
+    extents: dict[str, set[tuple[int, int]]] = {}
+    for table in ((), ("-D",)):
+        for name, address, size in _symbols(binary, table):
+            extents.setdefault(name, set()).add((address, size))
+    return extents
+
+
 def _extent(binary: Path, symbol: str) -> tuple[int, int] | None:
     """Return (address, size) of a function, from the full symbol table or, when stripped, the dynamic one."""
     for table in ((), ("-D",)):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from harness.analyze.docket import Entry
 from harness.analyze.explanation import CountExplanation, MemoryExplanation, Side, explain_counts, explain_memory
+from harness.analyze.placement import place
 from harness.analyze.profile_diff import SourceView
 from harness.analyze.source_lines import Sources
 from harness.build.revision import source_folder
@@ -59,10 +60,11 @@ def explain_pair(
 def source_view(layout: Layout, arms: tuple[Arm, Arm]) -> SourceView:
     """Return how source files and lines of the two builds correspond."""
     roots = tuple(_source_root(layout, arm) for arm in arms)
+    judged = frozenset(arm.preload.name for arm in arms if arm.preload is not None)
     sources = Sources(*(_reader(root) for root in roots))
     return SourceView(
         name_before=_namer(roots[0]), name_after=_namer(roots[1]), moved_line=sources.moved_line,
-        text_before=sources.text_before, text_after=sources.text_after,
+        text_before=sources.text_before, text_after=sources.text_after, judged=judged,
     )  # fmt: skip
 
 
@@ -80,7 +82,7 @@ def _side(arm: Arm, measurement: Measurement, fetch: Fetch) -> Side:
             "per operation: let its end event carry them."
         )
     try:
-        profile = parse(packed)
+        profile = parse(packed) if arm.preload is None else place(parse(packed), arm.preload)
     except BrokenProfile as error:
         raise CannotMeasure(
             f"The stored profile of {measurement.workload} under {arm.name} is broken ({error}): " "measure it again."
@@ -103,7 +105,10 @@ def _namer(root: Path | None) -> Callable[[str], str]:
     prefix = "" if root is None else f"{root}/"
 
     def name(path: str) -> str:
-        return path[len(prefix) :] if prefix and path.startswith(prefix) else path
+        if prefix and path.startswith(prefix):
+            return path[len(prefix) :]
+        # A build that maps its source folder to `.` names `build/./heap/heap.cc`, whatever folder it was made in.
+        return path if path.startswith("/") else path.rpartition("/./")[2].removeprefix("./")
 
     return name
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
+from pathlib import Path
 
 import pandas as pd
 
+from harness.analyze.placement import place
 from harness.analyze.robust import median
 from harness.collect.callgrind_profile import parse
 from results.records import Measurement
@@ -92,7 +94,10 @@ def reached_allocator(measurement: Measurement) -> bool:
     if packed is None:
         return True
     provider = measurement.active_allocator.rsplit("/", 1)[-1]
-    functions = [function for function in parse(packed).functions if function.object.rsplit("/", 1)[-1] == provider]
+    profile, binary = parse(packed), Path(measurement.active_allocator)
+    if profile.unplaced and binary.is_file():
+        profile = place(profile, binary)
+    functions = [function for function in profile.functions if function.object.rsplit("/", 1)[-1] == provider]
     if provider.startswith("libc"):
         return any(function.name in ALLOCATION_NAMES for function in functions)
     return bool(functions)

@@ -159,6 +159,13 @@ class SourceView:
     moved_line: LineMap = same_line
     text_before: SourceText = no_text
     text_after: SourceText = no_text
+    judged: frozenset[str] | None = None
+    """Base names of the objects that the two sides have of their own; None for all. Everything else, the workload
+    above all, is one file for both, so that its lines are the same lines without a look at any revision."""
+
+    def is_shared(self, function: RecordedFunction) -> bool:
+        """Say whether a function belongs to a file that both sides ran."""
+        return self.judged is not None and function_of(function).object not in self.judged
 
 
 def difference(
@@ -183,8 +190,12 @@ def difference(
 
 def function_of(recorded: RecordedFunction) -> Function:
     """Return the name under which a function is compared."""
-    name = _CLONE.sub("", recorded.name)
-    return Function(recorded.object.rsplit("/", 1)[-1], name or recorded.name)
+    return Function(recorded.object.rsplit("/", 1)[-1], plain_name(recorded.name))
+
+
+def plain_name(name: str) -> str:
+    """Return the name of the function that a compiler's clone (`f.part.0`, `f [clone .cold]`) was split from."""
+    return _CLONE.sub("", name) or name
 
 
 @dataclass(frozen=True)
@@ -247,8 +258,9 @@ def _lines(
     gone = _LineCosts()
     origin: dict[tuple[str, int], int] = {}
     for line, cost in before.lines.items():
-        file = view.name_before(line.file)
-        target = view.moved_line(file, line.line)
+        shared = view.is_shared(line.function)
+        file = view.name_after(line.file) if shared else view.name_before(line.file)
+        target = line.line if shared else view.moved_line(file, line.line)
         if target is None:
             gone.add(file, line.line, line.function.name, cost)
         else:
@@ -277,4 +289,4 @@ class _LineCosts:
 
     def add(self, file: str, line: int, function: str, cost: int) -> None:
         self.cost[file, line] += cost
-        self.owner.setdefault((file, line), _CLONE.sub("", function) or function)
+        self.owner.setdefault((file, line), plain_name(function))

@@ -18,6 +18,10 @@ from dataclasses import dataclass, field
 from typing import Iterable, NamedTuple
 
 
+UNKNOWN = "???"
+"""What callgrind writes for an object or file that it does not know."""
+
+
 class BrokenProfile(Exception):
     """The text is no callgrind profile. The message says which line."""
 
@@ -62,6 +66,9 @@ class Profile:
     """How often."""
     inclusive: Counter[Call] = field(default_factory=Counter)
     """Cost spent below the calls."""
+    unplaced: dict[Function, set[int]] = field(default_factory=dict)
+    """By function whose object callgrind did not know: the addresses that ran, absolute. It takes an object for its
+    section `.text` alone; `harness.analyze.placement` finds where the code of its other sections belongs."""
     processes: int = 0
 
     def by_name(self) -> Counter[str]:
@@ -132,7 +139,7 @@ class _Reader:
         self._begin_part()
 
     def _begin_part(self) -> None:
-        self.object = self.file = "???"
+        self.object = self.file = UNKNOWN
         self.function: Function | None = None
         self.callee_object = self.callee_file = ""
         self.callee: Function | None = None
@@ -222,6 +229,8 @@ class _Reader:
         self.profile.lines[Line(self.function, self.file, self.line)] += cost
         if self.by_address:
             self.profile.addresses[(self.function.object, self.address)] += cost
+            if self.function.object == UNKNOWN:
+                self.profile.unplaced.setdefault(self.function, set()).add(self.address)
 
 
 def _position(text: str, previous: int) -> int:

@@ -56,6 +56,16 @@ def test_new_and_vanished_functions_are_named() -> None:
     assert {item.function.name: item.change for item in found.functions} == {"new": Change.NEW, "old": Change.VANISHED}
 
 
+def test_lines_of_what_both_sides_ran_are_the_same_lines() -> None:
+    """The workload is one file for both, whatever its sources were at the two commits."""
+    before, after = profile({"main": 10}), profile({"main": 10})
+    view = SourceView(
+        name_before=lambda path: path, name_after=lambda path: path.removeprefix("/build/"),
+        moved_line=lambda file, line: line + 7, judged=frozenset({"libebb.so"}),
+    )  # fmt: skip
+    assert difference(before, after, (1, 1), view).lines == ()
+
+
 def test_builds_in_different_folders_are_the_same_functions() -> None:
     assert difference(profile({"free": 10}), profile({"free": 10}, folder="/elsewhere/b"), (1, 1)).functions == ()
 
