@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from dataclasses import replace
 
@@ -20,6 +19,7 @@ from harness.model.workload import SETS, Profile, Workload, select_set
 from harness.present import speed_table as speed
 from harness.present.outcome import exit_code, outcome_data, print_outcome
 from harness.present.progress import progress_for
+from harness.present.site import draw
 from results.store import Store
 
 REPEATS: dict[Profile, dict[str, int]] = {"quick": {}, "full": {"hyperfine": 3}}
@@ -108,8 +108,7 @@ def draw_dashboard(context: Context, store: Store) -> bool:
     """Write the static site and say where; False, with the reason on standard error, when that fails."""
     target = context.layout.dashboard
     try:
-        dashboards = importlib.import_module("dashboards")
-        dashboards.build(store, target)
+        page = draw(context.layout, store, target)
     except Exception as error:  # noqa: BLE001 - figures are stored and printed: drawing them must not undo that
         print(
             f"tidemark: the dashboard could not be drawn ({type(error).__name__}: {error}); the figures are stored, "
@@ -117,5 +116,5 @@ def draw_dashboard(context: Context, store: Store) -> bool:
             file=sys.stderr,
         )
         return False
-    print(f"dashboard: {target / 'index.html'}", file=sys.stderr)
+    print(f"dashboard: {page}", file=sys.stderr)
     return True

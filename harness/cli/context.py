@@ -105,8 +105,13 @@ def warn_of_load() -> None:
 
 
 def console() -> Console:
-    """Return where tables go: standard output, wide enough for a file when it is no terminal."""
-    return Console() if sys.stdout.isatty() else Console(width=PLAIN_WIDTH, no_color=True)
+    """Return where tables go: standard output, wide enough for a file when it is no terminal.
+
+    Text is shown as it is: names of variants and functions may hold what would be markup (`[b]`, `:one:`).
+    """
+    if sys.stdout.isatty():
+        return Console(markup=False, emoji=False)
+    return Console(width=PLAIN_WIDTH, no_color=True, markup=False, emoji=False)
 
 
 def command_line() -> str:

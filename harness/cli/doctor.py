@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 from rich.table import Table
+from rich.text import Text
 
 from harness.cli.context import Context, console, json_option, pass_context, print_json
 from harness.collect.environment import describe_interpreter, read_environment
@@ -42,6 +43,6 @@ def command(context: Context, as_json: bool) -> int:
     for title in ("", "what", "state", "what would help"):
         table.add_column(title, overflow="fold")
     for finding in found:
-        table.add_row(f"[{_STYLES[finding.level]}]{finding.level}[/]", finding.subject, finding.state, finding.help)
+        table.add_row(Text(finding.level, style=_STYLES[finding.level]), finding.subject, finding.state, finding.help)
     out.print(table)
     return code

@@ -1,6 +1,8 @@
-"""`tidemark report`: prints a stored run again, as table, Markdown or JSON."""
+"""`tidemark report`: shows a stored run again, as table, Markdown or JSON, or draws the dashboard of the store."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import click
 
@@ -9,6 +11,7 @@ from harness.model.errors import CannotMeasure
 from harness.present import speed_table as speed
 from harness.present.matrix import as_markdown, matrix
 from harness.present.outcome import outcome_data, print_outcome
+from harness.present.site import draw
 from results.records import Run
 
 
@@ -16,10 +19,19 @@ from results.records import Run
 @click.option("--run", "run_id", metavar="ID", help="A run, by the begin of its id; default: the last that measured.")
 @click.option("--format", "form", type=click.Choice(["table", "markdown", "speed"]), default="table", show_default=True,
               help="`speed`: the speed table of `bench --set speed`, as Markdown.")  # fmt: skip
+@click.option("--dashboard", is_flag=True, help="Draw the static site instead: of --run, else of the newest bench.")
+@click.option("--out", "folder", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
+              help="With --dashboard: the folder to write; default: dashboards/site.")  # fmt: skip
 @json_option
 @pass_context
-def command(context: Context, run_id: str | None, form: str, as_json: bool) -> int:
-    """Print a stored run again."""
+def command(
+    context: Context, run_id: str | None, form: str, dashboard: bool, folder: Path | None, as_json: bool
+) -> int:
+    """Show a stored run again."""
+    if folder is not None and not dashboard:
+        raise CannotMeasure("--out names the dashboard's folder: give --dashboard, too.")
+    if dashboard:
+        return _draw(context, run_id, folder or context.layout.dashboard, as_json)
     run = find_run(context, run_id)
     measurements = context.store().measurements(run_id=run.id)
     guide = context.guide()
@@ -33,6 +45,16 @@ def command(context: Context, run_id: str | None, form: str, as_json: bool) -> i
     else:
         click.echo(f"run {run.id[:12]} of {run.started_at:%Y-%m-%d %H:%M} UTC, {run.status}: {run.command}")
         print_outcome(measurements, spent_s, console(), guide)
+    return 0
+
+
+def _draw(context: Context, run_id: str | None, folder: Path, as_json: bool) -> int:
+    run = find_run(context, run_id).id if run_id is not None else None
+    page = draw(context.layout, context.store(), folder, run)
+    if as_json:
+        print_json({"dashboard": str(page)})
+    else:
+        click.echo(f"dashboard: {page}")
     return 0
 
 

@@ -61,11 +61,14 @@ class Launch:
         return replace(self, wrapper=wrapper, inner=inner)
 
 
-def prepare(job: Job, layout: Layout, launcher: Path, counting: bool, slowdown: float = 1.0) -> Launch:
+def prepare(
+    job: Job, layout: Layout, launcher: Path, counting: bool, slowdown: float = 1.0, temporary: Path | None = None
+) -> Launch:
     """Return the launch of a job's workload under its arm, without any tool; CannotMeasure when it is not built.
 
     `counting`: ASLR off and the arm's counting tunables. `slowdown` stretches the workload's timeout. An app gets
-    the arm in TIDEMARK_PRELOAD and TIDEMARK_TUNABLES: its driver must not itself run under the allocator.
+    the arm in TIDEMARK_PRELOAD and TIDEMARK_TUNABLES: its driver must not itself run under the allocator. Its
+    temporary files go to `temporary`, since a driver that is killed removes nothing.
     """
     program, folder = job.workload.program(layout)
     arguments = job.variant.arguments(job.profile, counting and job.provider == "callgrind")
@@ -74,6 +77,8 @@ def prepare(job: Job, layout: Layout, launcher: Path, counting: bool, slowdown: 
         extra = {"TIDEMARK_TUNABLES": shlex.join(f"{name}={value}" for name, value in sorted(tunables.items()))}
         if job.arm.preload is not None:
             extra["TIDEMARK_PRELOAD"] = str(job.arm.preload)
+        if temporary is not None:
+            extra["TMPDIR"] = str(temporary)
         environment = workload_environment(None, extra)
     else:
         environment = workload_environment(job.arm.preload, tunables)

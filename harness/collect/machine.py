@@ -7,8 +7,10 @@ fixed piece of work of our own, so that it needs no workload and no allocator.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import statistics
+import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +27,9 @@ NOISE_RUNS = 15
 NOISE_WORK = 200_000
 NOISE_GOOD = 0.02
 """Relative spread (median absolute deviation) of the noise work below which timings are called quiet."""
+COUNT_NOISE_GOOD = 1e-5
+"""Relative difference of two counts of the same program from which on comparing them exactly makes no sense."""
+COUNT_TIMEOUT_S = 60.0
 FREE_DISK_MIN_BYTES = 2 << 30
 
 
@@ -42,7 +47,7 @@ class Finding:
 def findings(allocators: dict[str, AllocatorConfig], build_folder: Path) -> list[Finding]:
     """Return every finding about this machine."""
     checks: list[Callable[[], Finding]] = [
-        _paranoid, _thp, _governor, _randomisation, _overcommit, load, _steal, noise,
+        _paranoid, _thp, _governor, _randomisation, _overcommit, load, _steal, noise, noise_of_counts,
         lambda: _disk(build_folder),
     ]  # fmt: skip
     return [*_providers(), *(check() for check in checks), *_tools(), *_allocators(allocators)]
@@ -53,7 +58,8 @@ def _providers() -> list[Finding]:
     for name, provider in all_providers().items():
         probe = provider.probe()
         level: Level = "bad" if not probe.available else "note" if "only" in probe.sentence else "good"
-        state, _, remedy = probe.sentence.partition(":") if not probe.available else (probe.sentence, "", "")
+        # A probe that has something to advise says it behind a colon (not available) or a semicolon (in part).
+        state, _, remedy = probe.sentence.partition({"bad": ":", "note": "; ", "good": "\0"}[level])
         found.append(Finding(f"provider {name}", level, state.strip(), remedy.strip()))
     return found
 
@@ -171,6 +177,32 @@ def noise() -> Finding:
             "repeat more (--repeat 5 or more) and end other work; counts are not affected",
         )
     return Finding("noise of timings", "good", state)
+
+
+def noise_of_counts() -> Finding:
+    """Count one program's instructions twice, as every count is taken, and return how far the counts differ."""
+    subject = "noise of counts"
+    tools = [shutil.which(tool) for tool in ("setarch", "valgrind")]
+    if not all(tools):
+        return Finding(subject, "bad", "not measured: valgrind or setarch is missing", "sh harness/setup/install")
+    command = [str(tools[0]), "-R", str(tools[1]), "--tool=callgrind", "--callgrind-out-file=/dev/null", "/bin/true"]
+    counts = []
+    for _ in range(2):
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=COUNT_TIMEOUT_S,
+                                  env={"PATH": os.defpath, "GLIBC_TUNABLES": environment.pinned_tunables()})  # fmt: skip
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return Finding(subject, "bad", f"not measured: {error}", "sh harness/setup/install")
+        found = re.search(r"Collected\s*:\s*(\d+)", done.stderr)
+        if found is None:
+            said = (done.stderr.strip().splitlines() or ["nothing"])[-1]
+            return Finding(subject, "bad", f"not measured, callgrind said: {said}", "sh harness/setup/install")
+        counts.append(int(found.group(1)))
+    difference = abs(counts[1] - counts[0])
+    state = f"{difference} of {counts[0]:,} instructions between two runs"
+    if difference > counts[0] * COUNT_NOISE_GOOD:
+        return Finding(subject, "note", state, "look for what differs from run to run: ASLR, the environment's size")
+    return Finding(subject, "good", state)
 
 
 def _tools() -> list[Finding]:

@@ -30,6 +30,7 @@ from harness.collect.environment import read_environment
 from harness.collect.execution import StopRequest
 from harness.collect.providers import provider_named
 from harness.collect.providers.base import Context, Reading
+from harness.collect.scratch import Scratch
 from harness.collect.validity import Void
 from harness.model.errors import CannotMeasure, Interrupted
 from harness.model.layout import Layout
@@ -148,7 +149,7 @@ class Session:
         self.run = resume or Run(
             kind=kind, command=command, suite_revision=tree_revision(layout)[0], environment=read_environment()
         )
-        self._scratch = layout.scratch / self.run.id
+        self._scratch = Scratch(layout.scratch, self.run.id)
         self._binaries = UnchangedFiles()
         self._launcher: Path | None = None
 
@@ -156,7 +157,8 @@ class Session:
         self._launcher = launcher_path(self.layout)
         if self._resumed:
             self._refuse_other_machine()
-        else:
+        self._scratch.open()
+        if not self._resumed:
             self.store.begin_run(self.run)
         return self
 
@@ -164,7 +166,7 @@ class Session:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.progress.close()
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        self._scratch.close()
         if kind is None:
             self.store.finish_run(self.run.id, "finished")
             return
@@ -247,7 +249,6 @@ class Session:
     def _measure(self, job: Job, cpu: int | None) -> Measurement:
         """Run one job and return its measurement; only the disk and a stop raise."""
         began, started_at = time.monotonic(), utc_now()
-        scratch = self._scratch / str(job.position)
 
         def row(status: str, reason: str = "", reading: Reading | None = None) -> Measurement:
             outcome = reading.outcome if reading else None
@@ -269,8 +270,8 @@ class Session:
             return row("skipped", reason)
         assert self._launcher is not None
         try:
-            scratch.mkdir(parents=True, exist_ok=True)
-            context = Context(self.layout, self._launcher, scratch, self.stop, cpu)
+            folder, temporary = self._scratch.job(job.position), self._scratch.temporary(job.position)
+            context = Context(self.layout, self._launcher, folder, self.stop, cpu, temporary)
             self._binaries.require(job.workload, self.layout)
             reading = provider_named(job.provider).measure(job, context)
             self._binaries.require(job.workload, self.layout)
@@ -282,7 +283,7 @@ class Session:
         except CannotMeasure as error:
             return row("skipped", error.sentence)
         finally:
-            shutil.rmtree(scratch, ignore_errors=True)
+            self._scratch.forget(job.position)
 
     def _obstacle(self, job: Job) -> str:
         """Return why a job cannot even start, or an empty string."""

@@ -16,6 +16,7 @@ from git_checkout import ROOT, run_git
 from harness.collect.memory import descendants
 from harness.model.allocator import load_allocators
 
+FAKE_DASHBOARD = "class DashboardError(Exception): pass\ndef build(store, out, run_id, history):\n"
 MANIFEST_HANG = ('quick = []', 'quick = ["--misbehave", "hang"]')
 
 
@@ -42,6 +43,15 @@ class TestRun:
         done = cli("run", "-w", "fake", "-a", "glibc", "-p", "smaps")
         assert done.returncode == 0 and "peak RSS" in done.stdout and "heap emulated" in done.stdout
         assert "measuring: 1 of 1" in done.stderr and "\x1b" not in done.stdout + done.stderr
+
+    def test_names_are_printed_as_they_are(self, cli):
+        """`:one:` is no emoji and `[b]` no markup: a table must show what the manifest says."""
+        path = cli.layout.workloads / "fake" / "workload.toml"
+        path.write_text(path.read_text() + '\n[[variant]]\nname = "one"\nquick = ["--misbehave", "wrong", "[b]"]\n')
+        change_manifest(cli.layout, '"A fake workload."', '"A fake:one: workload [b]bold[/b]."')
+        assert ":one: workload [b]bold[/b]" in cli("list", "workloads").stdout
+        done = cli("run", "-w", "fake:one", "-a", "glibc", "-p", "smaps")
+        assert "not measured: fake:one under glibc " in done.stdout
 
     def test_a_commit_is_an_arm(self, cli):
         commit = run_git(cli.layout.root, "rev-parse", "HEAD")
@@ -165,7 +175,7 @@ class TestBench:
     def test_a_dashboard_that_fails_leaves_the_figures(self, cli, tmp_path):
         broken = tmp_path / "broken" / "dashboards"
         broken.mkdir(parents=True)
-        (broken / "__init__.py").write_text("def build(store, out):\n    raise RuntimeError('no template')\n")
+        (broken / "__init__.py").write_text(FAKE_DASHBOARD + "    raise RuntimeError('no template')\n")
         done = cli.process("bench", "--quick", PYTHONPATH=f"{broken.parent}:{ROOT}")
         assert done.returncode == 2 and "the dashboard could not be drawn" in done.stderr
         assert "no template" in done.stderr and "Traceback" not in done.stderr
@@ -175,9 +185,14 @@ class TestBench:
         fine = tmp_path / "fine" / "dashboards"
         fine.mkdir(parents=True)
         (fine / "__init__.py").write_text(
-            "def build(store, out):\n    out.mkdir(parents=True)\n"
-            "    (out / 'index.html').write_text(str(len(store.measurements())))\n"
+            FAKE_DASHBOARD + "    out.mkdir(parents=True)\n"
+            "    (out / 'index.html').write_text(f'{len(store.measurements())} {history}')\n"
         )
+        first = run_git(cli.layout.root, "rev-parse", "HEAD")
+        run_git(cli.layout.root, "commit", "-q", "--allow-empty", "-m", "own: second version")
+        second = run_git(cli.layout.root, "rev-parse", "HEAD")
         done = cli.process("bench", "--quick", PYTHONPATH=f"{fine.parent}:{ROOT}")
         assert done.returncode == 0, done.stderr
-        assert int((cli.layout.root / "dashboards" / "site" / "index.html").read_text()) > 0
+        page = cli.layout.root / "dashboards" / "site" / "index.html"
+        count, history = page.read_text().split(" ", 1)
+        assert int(count) > 0 and history == str([first, second]), "the timeline needs the order of commits"

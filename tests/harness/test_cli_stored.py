@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
 
 import pytest
 from git_checkout import ROOT, run_git
@@ -62,6 +63,19 @@ def test_export_and_import_carry_a_run_to_another_store(cli, tmp_path):
     here, there = (json.loads(cli("report", "--json", TIDEMARK_DB=db).stdout) for db in (str(cli.database), other))
     assert here == there
     assert "name an export" in cli.cannot("import", str(tmp_path / "none.gz"))
+
+
+def test_the_dashboard_of_a_stored_run(cli, tmp_path):
+    assert cli("run", "-w", "fake", "-a", "glibc", "-p", "smaps").returncode == 0
+    run = json.loads(cli("list", "runs", "--json").stdout)[0]["run"]
+    done = cli("report", "--dashboard", "--out", str(tmp_path / "site"), "--run", run[:8], "--json")
+    page = Path(json.loads(done.stdout)["dashboard"])
+    assert done.returncode == 0 and "fake" in page.read_text() and page.parent == tmp_path / "site"
+    assert str(cli.layout.dashboard / "index.html") in cli("report", "--dashboard").stdout
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "letter").write_text("mine")
+    assert "holds other files" in cli.cannot("report", "--dashboard", "--out", str(tmp_path / "full"))
+    assert "--dashboard, too" in cli.cannot("report", "--out", str(tmp_path / "site"))
 
 
 def test_markdown_is_a_table(cli):
@@ -159,9 +173,10 @@ class TestDoctor:
         result = json.loads(done.stdout)
         subjects = {finding["subject"]: finding for finding in result["findings"]}
         assert {"provider perf", "provider callgrind", "perf_event_paranoid", "transparent huge pages",
-                "frequency governor", "ASLR", "overcommit", "noise of timings", "version of valgrind",
+                "frequency governor", "ASLR", "overcommit", "noise of timings", "noise of counts", "version of valgrind",
                 "allocator absent"} <= set(subjects)  # fmt: skip
         assert "apt-get install libabsent9" in subjects["allocator absent"]["help"]
+        assert " of " in subjects["noise of counts"]["state"] and subjects["noise of counts"]["level"] == "good"
         assert all(finding["help"] for finding in result["findings"] if finding["level"] == "bad")
         assert done.returncode == (2 if any(f["level"] == "bad" for f in result["findings"]) else 0)
         assert result["environment"]["key"] == read_environment().key

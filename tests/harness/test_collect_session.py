@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import errno
+import functools
 import os
 import select
 import subprocess
@@ -11,10 +12,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from git_checkout import ROOT
 
 from harness.build.arms import reference_arm, tree_arm
 from harness.build.launcher import launcher_path
 from harness.collect.providers import provider_named
+from harness.collect.scratch import Scratch, sweep
 from harness.collect.session import Session
 from harness.model.allocator import load_allocators
 from harness.model.errors import CannotMeasure, Interrupted
@@ -215,6 +218,65 @@ def test_scratch_is_cleaned(checkout, store, arms):
     with Session(checkout, store, "run", "test") as session:
         session.execute(plan_for(checkout, arms[:1], ("callgrind", "smaps", "hyperfine")))
     assert not list(checkout.scratch.glob("*"))
+
+
+APP = """
+name = "litter"
+summary = "Leaves temporary files, as a driver that is killed does."
+stresses = "Nothing."
+kind = "app"
+command = ["sh", "litter.sh"]
+threads = 1
+tags = ["fixed"]
+metrics = ["rss_bytes"]
+timeout_s = 1
+
+[[variant]]
+name = "default"
+quick = []
+"""
+
+
+@pytest.fixture
+def litter(checkout, tmp_path):
+    """An app that leaves a folder in TMPDIR and hangs; return how a user runs it."""
+    folder = checkout.workloads / "litter"
+    folder.mkdir()
+    (folder / "workload.toml").write_text(APP)
+    (folder / "litter.sh").write_text('mkdir "$TMPDIR/tidemark-litter-1"\nexec tail -f /dev/null\n')
+    (tmp_path / "tmp").mkdir()
+    environment = {
+        **os.environ, "TIDEMARK_ROOT": str(checkout.root), "TIDEMARK_DB": str(tmp_path / "s.sqlite"),
+        "TMPDIR": str(tmp_path / "tmp"), "PYTHONPATH": str(ROOT),
+    }  # fmt: skip
+    command = [sys.executable, "-m", "harness", "run", "-w", "litter", "-a", "glibc", "-p", "smaps"]
+    return functools.partial(subprocess.Popen, command, env=environment, stderr=subprocess.PIPE, text=True)
+
+
+def test_an_app_that_is_killed_leaves_no_temporary_files(litter, tmp_path):
+    measuring = litter(stdout=subprocess.PIPE)
+    output, _ = measuring.communicate()
+    assert measuring.returncode == 2 and "did not end in its time" in output
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_what_a_killed_session_left_goes_with_the_next(litter, checkout, tmp_path):
+    change = checkout.workloads / "litter" / "workload.toml"
+    change.write_text(APP.replace("timeout_s = 1", "timeout_s = 600"))
+    measuring = litter(stdout=subprocess.DEVNULL)
+    while not list((tmp_path / "tmp").glob("*/*/tidemark-litter-1")):
+        assert measuring.poll() is None, measuring.stderr.read()
+        os.sched_yield()
+    sweep(checkout.scratch)
+    assert list((tmp_path / "tmp").iterdir()) and list(checkout.scratch.iterdir()), "its owner lives"
+    with pytest.raises(CannotMeasure, match="still goes on in another process"):
+        Scratch(checkout.scratch, next(checkout.scratch.iterdir()).name).open()
+    measuring.kill()
+    measuring.communicate()
+    change.write_text(APP)
+    again = litter(stdout=subprocess.DEVNULL)
+    again.communicate()
+    assert list((tmp_path / "tmp").iterdir()) == [] and list(checkout.scratch.iterdir()) == []
 
 
 def test_nothing_outlives_a_harness_that_is_killed(checkout, store, arms, tmp_path):

@@ -39,6 +39,8 @@ class Context:
     stop: StopRequest
     cpu: int | None = None
     """The processor to stay on, when the session runs counting jobs side by side."""
+    temporary: Path | None = None
+    """Where an app's driver makes its temporary files; removed with all that is in it when the job has ended."""
 
 
 @dataclass(frozen=True)

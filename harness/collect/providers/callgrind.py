@@ -69,7 +69,8 @@ class CallgrindProvider:
 
 
 def _under_callgrind(job: Job, context: Context, folder: Path) -> Launch:
-    launch = prepare(job, context.layout, context.launcher, counting=True, slowdown=SLOWDOWN)
+    launch = prepare(job, context.layout, context.launcher, counting=True, slowdown=SLOWDOWN,
+                     temporary=context.temporary)  # fmt: skip
     valgrind = shutil.which("valgrind") or "valgrind"
     tool = (
         valgrind,

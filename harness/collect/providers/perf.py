@@ -118,7 +118,7 @@ class PerfProvider:
         """Run the job under perf stat; Void when a counter was shared, absent, or never switched on."""
         events = {**(HARDWARE_EVENTS if self.capability().hardware else {}), **SOFTWARE_EVENTS}
         output = context.scratch / "perf.json"
-        launch = prepare(job, context.layout, context.launcher, counting=True)
+        launch = prepare(job, context.layout, context.launcher, counting=True, temporary=context.temporary)
         launch = replace(launch, cpus=processors_of_one_kind())
         execution, opened = _run(launch, context, list(events), output, job.workload.region == "marked")
         outcome = check(execution, job)

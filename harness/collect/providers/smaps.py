@@ -46,7 +46,7 @@ class SmapsProvider:
         """Run the job natively and read its memory."""
         series = _Series()
         sampler = _TreeSampler(series)
-        launch = prepare(job, context.layout, context.launcher, counting=False)
+        launch = prepare(job, context.layout, context.launcher, counting=False, temporary=context.temporary)
         try:
             execution = execute(
                 launch, context.scratch, context.stop, on_start=sampler.begin, on_checkpoint=series.at_checkpoint
