@@ -8,15 +8,18 @@
 #include "base/units.h"
 #include "heap/alloc.h"
 #include "heap/misuse.h"
+#include "page/size_class.h"
 
 namespace ebb {
 
-// Not more than the block has, and not less than half of it: realloc leaves no block with less than that in use.
+// Not more than the block has, and not less than half of it: realloc leaves no block with less than that in use. A
+// borrowed block may be of any size.
 EBB_INLINE void check_size([[maybe_unused]] void* p, [[maybe_unused]] size_t size) {
 #if defined(EBB_DEBUG)
   if (p == nullptr) return;
   size_t usable = usable_bytes(p);
-  if (good_bytes(size) > usable || (usable > kBlockAlign && size < usable / 2)) report_wrong_size(p, size, usable);
+  bool too_small = size < usable / 2 && usable > kBlockAlign && usable != class_bytes(kLendingClass);
+  if (good_bytes(size) > usable || too_small) report_wrong_size(p, size, usable);
 #endif
 }
 

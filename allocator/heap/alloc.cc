@@ -34,6 +34,25 @@ EBB_COLD bool give_up_reserve(Heap* heap) {
   return part != nullptr;
 }
 
+bool is_limited(Heap* heap) {
+  return !heap->is_main() && first_class(heap)->limit_bytes.load(std::memory_order_relaxed) != SIZE_MAX;
+}
+
+// Whether the class, which has no page, may borrow a block of kLendingClass.
+EBB_INLINE bool borrows(ThreadHeap* heap, size_t cls) {
+  if (cls >= kLendingClass || heap->active[cls] != nullptr || heap->spare[cls] != nullptr) return false;
+  if (heap->borrowed[cls] == kBorrowedMost || is_limited(heap->heap)) return false;
+  ++heap->borrowed[cls];
+  return true;
+}
+
+EBB_INLINE Block* pop(ThreadHeap* heap, size_t cls, bool* fresh) {
+  if (heap->free[cls] == nullptr && !refill(heap, cls, fresh)) return nullptr;
+  Block* block = heap->free[cls];
+  heap->free[cls] = block->next;
+  return block;
+}
+
 }  // namespace
 
 void* take_block(Heap* from, size_t cls, bool* fresh) {
@@ -46,10 +65,10 @@ void* take_block(Heap* from, size_t cls, bool* fresh) {
     ThreadHeap* heap = from == nullptr ? thread->current : part_get(thread, from);
     if (EBB_UNLIKELY(heap == nullptr)) return nullptr;
     from = heap->heap;
-    if (heap->free[cls] != nullptr || refill(heap, cls, fresh)) {
-      block = heap->free[cls];
-      heap->free[cls] = block->next;
-    }
+    if (borrows(heap, cls)) block = pop(heap, kLendingClass, fresh);
+    if (EBB_LIKELY(block == nullptr)) block = pop(heap, cls, fresh);
+    // There may be no memory for a page of the class, but room in the one that lends.
+    if (EBB_UNLIKELY(block == nullptr && cls < kLendingClass && from->is_main())) block = pop(heap, kLendingClass, fresh);
   }
   run_deferred();
   if (EBB_UNLIKELY(block == nullptr && !from->is_main())) report_limit(first_class(from), class_bytes(cls));

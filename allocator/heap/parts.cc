@@ -18,6 +18,7 @@ RecentPart& recent_of(Thread* thread, const FirstClassHeap* heap) {
 void link_locked(Thread* thread, FirstClassHeap* heap, ThreadHeap* part) {
   part->heap = heap;
   part->thread = thread;
+  for (uint8_t& count : part->borrowed) count = 0;
   part->prev = nullptr;
   part->next = thread->heaps;
   if (part->next != nullptr) part->next->prev = part;

@@ -26,6 +26,7 @@ struct ThreadHeap {
   Page* spare[kClassCount] = {};
   Heap* heap = nullptr;
   Thread* thread = nullptr;
+  uint8_t borrowed[kLendingClass] = {};  // blocks that these classes took from the lending class (heap/alloc.cc)
   // First-class heaps: the thread's list of its parts, and the heap's (heap/parts.h).
   ThreadHeap* next = nullptr;
   ThreadHeap* prev = nullptr;

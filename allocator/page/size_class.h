@@ -22,6 +22,11 @@ constexpr size_t kLargestBlock = 64 * KiB;
 constexpr size_t kClassCount = kLinearClasses + 9 * kStepsPerDoubling;
 static_assert(kLinearMost << 9 == kLargestBlock, "nine doublings lie between the linear classes and the largest");
 
+// Smaller classes borrow their first blocks from this one: with 16 bytes between them, a thread that holds a few
+// blocks of some sizes would touch an OS page for each size.
+constexpr size_t kLendingClass = kLinearClasses - 1;
+constexpr uint8_t kBorrowedMost = 4;
+
 // Blocks of a class up to this size share a page of one slice, larger ones a page of kMediumSlices, so that
 // every page holds at least eight blocks.
 constexpr size_t kSmallMost = 8 * KiB;

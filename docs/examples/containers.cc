@@ -17,5 +17,5 @@ int main() {
   std::pmr::unordered_map<int, std::pmr::string> names(ebb::resource());
   names.emplace(squares.back(), "a hundred");
 
-  std::cout << names.at(100) << " in a block of " << ebb_usable_size(squares.data()) << " bytes\n";
+  std::cout << names.at(100) << (ebb_is_owned(squares.data()) ? " in a block of Ebb\n" : " elsewhere\n");
 }

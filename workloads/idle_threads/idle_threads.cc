@@ -1,13 +1,14 @@
 // idle_threads: what a thread that holds a few small blocks and sleeps costs in memory.
 //
 // First the threads exist and have allocated nothing; then each allocates its blocks and sleeps again;
-// then all have exited. The differences in resident memory, divided by the threads, are the metrics:
+// then all have exited a while ago. The differences in resident memory, divided by the threads, are the metrics:
 // `thread_bytes` with the thread itself, `heap_bytes` for what allocating added, `left_bytes` after exit.
 #include <cstdint>
 
 #include "common/arguments.h"
 #include "common/blocks.h"
 #include "common/checksum.h"
+#include "common/clock.h"
 #include "common/random.h"
 #include "common/resident.h"
 #include "common/session.h"
@@ -23,6 +24,7 @@ struct Options {
   std::uint64_t blocks = 16;
   std::uint64_t size_min = 16;
   std::uint64_t size_max = 256;
+  std::uint64_t settle_ms = 500;
   std::uint64_t seed = 1;
 };
 
@@ -52,6 +54,7 @@ class IdleThreads {
         {{"thread_bytes", per_thread(holding_, before_)}, {"heap_bytes", per_thread(holding_, started_)}});
     barrier_.meet();
     team_.join();
+    wait_until_ns(now_ns() + options_.settle_ms * kNanosecondsPerMillisecond);
     exited_ = resident_bytes();
     session_.checkpoint(0, "exited", 0, {{"left_bytes", left_bytes()}});
     Checksum checksum;
@@ -105,6 +108,7 @@ int main(int argc, char** argv) {
       integer("--blocks", options.blocks, 1, 100'000, "blocks that each thread holds"),
       integer("--size-min", options.size_min, 1, 1 << 24, "smallest block in bytes"),
       integer("--size-max", options.size_max, 1, 1 << 24, "largest block in bytes"),
+      integer("--settle-ms", options.settle_ms, 0, 60'000, "milliseconds from the exits to the last measurement"),
       integer("--seed", options.seed, 0, UINT32_MAX, "seed of the random numbers"),
   };
   parse_arguments(TIDEMARK_WORKLOAD, "Threads hold a few blocks and sleep.", table, argc, argv);

@@ -66,7 +66,7 @@ EBB_API void ebb_free_aligned_sized(void* p, size_t alignment, size_t size);
 /* Bytes that may be used of the block `p`; 0 for NULL. All of them survive ebb_realloc. */
 EBB_API size_t ebb_usable_size(const void* p);
 
-/* What ebb_usable_size would say of a block of `size`. */
+/* What ebb_usable_size would say of a block of `size`; of a thread's first blocks below 128 bytes it may say more. */
 EBB_API size_t ebb_good_size(size_t size);
 
 /* The version of the library, "major.minor.patch". */

@@ -6,6 +6,8 @@
 #include <set>
 #include <vector>
 
+#include "api/usable.h"
+
 namespace {
 
 constexpr size_t kGiB = size_t{1} << 30;
@@ -51,7 +53,7 @@ TEST(AlignedTest, AnAlignmentThatBlocksHaveAnywayCostsNothing) {
   for (size_t size = 1; size < 5000; size += 3) {
     for (size_t alignment : {1, 2, 4, 8, 16}) {
       void* p = ebb_aligned_alloc(alignment, size);
-      EXPECT_EQ(ebb_usable_size(p), ebb_good_size(size)) << alignment << " " << size;
+      EXPECT_TRUE(ebb_test::is_usable_as_promised(p, size)) << alignment << " " << size;
       ebb_free(p);
     }
   }

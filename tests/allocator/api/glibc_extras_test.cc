@@ -36,8 +36,8 @@ TEST(Mallinfo2Test, FollowsThreeGibibytes) {
 TEST(Mallinfo2Test, FollowsSmallBlocksExactly) {
   std::vector<void*> blocks(10000);
   size_t before = mallinfo2().uordblks;
-  for (void*& p : blocks) p = malloc(100);
-  EXPECT_EQ(mallinfo2().uordblks - before, blocks.size() * ebb_good_size(100));
+  for (void*& p : blocks) p = malloc(200);
+  EXPECT_EQ(mallinfo2().uordblks - before, blocks.size() * ebb_good_size(200));
   for (void* p : blocks) free(p);
   EXPECT_EQ(mallinfo2().uordblks, before);
 }

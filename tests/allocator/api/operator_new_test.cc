@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "api/errno_after.h"
+#include "api/usable.h"
 
 namespace {
 
@@ -52,10 +53,10 @@ TEST(OperatorTest, EveryFormIsEbbs) {
 TEST(OperatorTest, GivesBlocksOfEverySize) {
   for (size_t size = 0; size < 200000; size += size < 3000 ? 1 : size / 7) {
     void* p = opaque(operator new(size));
-    EXPECT_EQ(ebb_usable_size(p), ebb_good_size(size));
+    EXPECT_TRUE(ebb_test::is_usable_as_promised(p, size));
     operator delete(p, size);
     p = opaque(operator new[](size, std::nothrow));
-    EXPECT_EQ(ebb_usable_size(p), ebb_good_size(size));
+    EXPECT_TRUE(ebb_test::is_usable_as_promised(p, size));
     operator delete[](p, std::nothrow);
   }
 }

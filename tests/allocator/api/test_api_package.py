@@ -98,7 +98,7 @@ def test_examples_build_and_run(example: str, prefix: Path, tmp_path: Path) -> N
     folders = os.pathsep.join(str(path.parent) for path in prefix.rglob("libebb.so"))
     ended = run([program], variables={"LD_LIBRARY_PATH": folders})
     assert ended.returncode == 0, ended.stderr
-    said = {"event_loop.c": "served one\n", "containers.cc": "a hundred in a block of 64 bytes\n"}
+    said = {"event_loop.c": "served one\n", "containers.cc": "a hundred in a block of Ebb\n"}
     if example == "statistics.c":
         assert "hold 1024000 bytes" in ended.stderr
         assert json.loads(ended.stdout)["dirty_bytes"] == 0

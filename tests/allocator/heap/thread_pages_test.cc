@@ -32,6 +32,30 @@ void free_all(const std::vector<void*>& blocks) {
   for (void* p : blocks) ebb_free(p);
 }
 
+TEST(ThreadPages, AThreadsFirstSmallBlocksShareAPageAndLaterOnesDoNot) {
+  std::thread([] {
+    ebb_free(ebb_malloc(1000));  // the thread is known to the allocator by then
+    size_t before = books().page_count;
+    std::vector<unsigned char*> blocks;
+    auto take_one_of_each_class = [&blocks] {
+      for (size_t bytes = 16; bytes <= class_bytes(kLendingClass); bytes += 16) {
+        blocks.push_back(static_cast<unsigned char*>(ebb_calloc(1, bytes)));
+        ASSERT_EQ(std::count(blocks.back(), blocks.back() + bytes, 0), static_cast<long>(bytes));
+        memset(blocks.back(), static_cast<int>(blocks.size()), ebb_usable_size(blocks.back()));
+      }
+    };
+    for (int i = 0; i < kBorrowedMost; ++i) take_one_of_each_class();
+    EXPECT_EQ(books().page_count, before + 1);
+    take_one_of_each_class();
+    EXPECT_EQ(books().page_count, before + 1 + kLendingClass);
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      long bytes = static_cast<long>(ebb_usable_size(blocks[i]));
+      ASSERT_EQ(std::count(blocks[i], blocks[i] + bytes, static_cast<unsigned char>(i + 1)), bytes);
+    }
+    for (unsigned char* block : blocks) ebb_free(block);
+  }).join();
+}
+
 TEST(ThreadPages, AThreadThatEndsGivesItsPagesBack) {
   size_t before = spans_after_collect();
   for (unsigned seed = 1; seed <= 20; ++seed) {

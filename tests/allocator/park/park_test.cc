@@ -16,7 +16,7 @@ namespace {
 class Park : public DrivenScavenger {
  protected:
   // Pages of several classes that the calling thread keeps in reserve.
-  static constexpr size_t kSizes[] = {40, 100, 300, 700, 1500, 3000, 6000};
+  static constexpr size_t kSizes[] = {140, 200, 300, 700, 1500, 3000, 6000};
   static void keep_pages() {
     for (size_t size : kSizes) ebb_free(make_touched(size));
   }

@@ -75,7 +75,7 @@ TEST(ScavengerThread, AThreadThatParksBetweenItsLastLookAndItsSleepIsSwept) {
     hold_before_sleep(steps);
     size_t before = books().page_count;
     std::thread owner([&] {
-      for (size_t size : {40, 100, 700, 3000}) free_fresh(size);
+      for (size_t size : {140, 300, 700, 3000}) free_fresh(size);
       checks.expect(ebb_park_begin());
       checks.expect(books().page_count >= before + 4);
       steps.release("scavenger");
@@ -91,7 +91,7 @@ TEST(ScavengerThread, ParkStartsItWhenThereIsWork) {
   EXPECT_EQ(with_clock([](ChildChecks& checks) {
     size_t before = books().page_count;
     std::thread([&] {
-      for (size_t size : {40, 100, 700, 3000}) free_fresh(size);
+      for (size_t size : {140, 300, 700, 3000}) free_fresh(size);
       checks.expect(ebb_park_begin());
       until([before] { return books().page_count == before; });  // swept though nothing else ever happens
       ebb_park_end();
@@ -105,7 +105,7 @@ TEST(ScavengerThread, ParkSweepsInlineAndSaysSoWhenNoThreadCanBeHad) {
     size_t before = books().page_count;
     std::thread([&] {
       for (int round = 0; round < 3; ++round) {
-        for (size_t size : {40, 100, 700, 3000}) free_fresh(size);
+        for (size_t size : {140, 300, 700, 3000}) free_fresh(size);
         checks.expect(!ebb_park_begin());
         checks.expect(books().page_count == before);
         ebb_park_end();

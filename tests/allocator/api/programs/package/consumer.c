@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 int main(void) {
-  void* volatile p = malloc(100);
+  void* volatile p = malloc(200);
   ebb_stats_t stats;
-  int ours = ebb_stats_get(&stats, sizeof stats) && stats.live_blocks >= 1 && ebb_usable_size(p) == ebb_good_size(100);
+  int ours = ebb_stats_get(&stats, sizeof stats) && stats.live_blocks >= 1 && ebb_usable_size(p) == ebb_good_size(200);
   ebb_free(p);
   printf("%s %d\n", ebb_version(), ours);
   return ours ? 0 : 1;
