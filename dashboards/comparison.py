@@ -10,7 +10,7 @@ Invariants
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dashboards.arms import REFERENCE, Arm, arm_key, arms_of, builds_of
@@ -80,18 +80,27 @@ class Comparison:
 
 def comparisons(store: Store, limit: int) -> list[Comparison]:
     """Return the newest runs that compare, at most `limit`; what was given up before it measured is left out."""
-    return [each for each in (comparison(store, run) for run in store.runs(kind=KINDS, limit=limit)) if each.before]
+    runs = store.runs(kind=KINDS, limit=limit)
+    ids = [run.id for run in runs]
+    measured: dict[str, list[Measurement]] = {run_id: [] for run_id in ids}
+    for each in store.measurements(run_id=ids):
+        measured[each.run_id].append(each)
+    attached: dict[str, list[str]] = {}
+    for owner, kind, _ in store.attachment_kinds(ids):
+        attached.setdefault(owner, []).append(kind)
+    return [each for each in (_comparison(store, run, measured[run.id], attached) for run in runs) if each.before]
 
 
-def comparison(store: Store, run: Run) -> Comparison:
-    """Return one run's two arms side by side."""
-    measurements = store.measurements(run_id=run.id)
+def _comparison(
+    store: Store, run: Run, measurements: Sequence[Measurement], attached: Mapping[str, Sequence[str]]
+) -> Comparison:
+    """Return one run's two arms side by side; `attached` are the kinds of attachments by measurement."""
     controls = tuple(arm for arm in arms_of(measurements) if arm.role == REFERENCE)
     before, after = (_sides(measurements) + [None, None])[:2]
     builds = builds_of(measurements)
     sides_builds = [tuple(builds.get(arm.key, ())) if arm else () for arm in (before, after)]
     keys = [{build.key for build in each} for each in sides_builds]
-    verdicts, explanations = _read_attachments(store, run, measurements)
+    verdicts, explanations = _read_attachments(store, measurements, attached)
     return Comparison(
         run=run,
         before=before,
@@ -173,21 +182,20 @@ def _direction(metric: str, before: Side, after: Side) -> str:
 
 
 def _read_attachments(
-    store: Store, run: Run, measurements: Sequence[Measurement]
+    store: Store, measurements: Sequence[Measurement], attached: Mapping[str, Sequence[str]]
 ) -> tuple[list[VerdictRow], list[Explanation]]:
     """Return the verdicts and the explanations stored with a run; a form that is not known is shown as it is."""
-    by_id = {measurement.id: measurement for measurement in measurements}
     verdicts: list[VerdictRow] = []
     explanations: list[Explanation] = []
-    kinds = dict.fromkeys((owner, kind) for owner, kind, _ in store.attachment_kinds(run.id))
-    for owner, kind in kinds:
-        if kind not in ("verdicts", "explanation"):
-            continue
-        name = label((by_id[owner].workload, by_id[owner].variant))
-        for data in store.attachments(owner, kind):
-            rows = read_verdicts(data) if kind == "verdicts" else None
-            if rows is not None:
-                verdicts += rows
-            else:
-                explanations.append(read_explanation(data, name))
+    for owner in measurements:
+        name = label((owner.workload, owner.variant))
+        for kind in dict.fromkeys(attached.get(owner.id, ())):
+            if kind not in ("verdicts", "explanation"):
+                continue
+            for data in store.attachments(owner.id, kind):
+                rows = read_verdicts(data) if kind == "verdicts" else None
+                if rows is not None:
+                    verdicts += rows
+                else:
+                    explanations.append(read_explanation(data, name))
     return verdicts, explanations

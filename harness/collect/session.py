@@ -299,6 +299,9 @@ class Session:
         excluded = job.arm.config.excluded.get(job.provider)
         if excluded:
             return f"{job.provider} cannot measure {job.arm.config.name}: {excluded}."
+        reason = job.arm.config.incomparable_on(job.workload.name, job.variant.name, job.arm.build.version)
+        if reason:
+            return f"{job.workload.label(job.variant)} is not comparable under {job.arm.config.name}: {reason}."
         missing = [program for program in job.workload.requires if shutil.which(program) is None]
         if missing:
             return f"{job.workload.name} needs {missing[0]}: run `sh harness/setup/install`."

@@ -6,6 +6,7 @@ or a git repository with build commands (`self` for this one).
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import platform
 import re
@@ -21,8 +22,24 @@ Kind = Literal["libc", "preload", "git"]
 _KEYS = {
     "kind", "summary", "paths", "package", "repository", "revision", "build", "artefact", "working_tree",
     "environment", "counting_environment", "provides", "adapter", "capabilities", "version_command",
-    "excluded",
+    "excluded", "incomparable",
 }  # fmt: skip
+_INCOMPARABLE_KEYS = {"workload", "versions", "reason"}
+
+
+@dataclass(frozen=True)
+class Incomparable:
+    """A workload whose figures of an allocator say nothing beside those of others, and why."""
+
+    workload: str
+    """`name`, or `name:variant` for one variant."""
+    reason: str
+    versions: str = "*"
+    """Pattern of the versions it holds for, so that it ends with the fault that it names."""
+
+    def holds(self, workload: str, variant: str, version: str) -> bool:
+        """Say whether it speaks of this variant of a workload under this version."""
+        return self.workload in (workload, f"{workload}:{variant}") and fnmatch.fnmatchcase(version, self.versions)
 
 
 @dataclass(frozen=True)
@@ -58,6 +75,8 @@ class AllocatorConfig:
     """What the allocator offers of heap, collect and park."""
     excluded: dict[str, str] = field(default_factory=dict)
     """Providers that cannot measure it, each with the reason; tables show the reason."""
+    incomparable: tuple[Incomparable, ...] = ()
+    """Workloads that it is not measured on, each with the reason; tables show the reason."""
     version_command: tuple[str, ...] = ()
     """Prints the version; {object} stands for the shared object."""
 
@@ -68,6 +87,10 @@ class AllocatorConfig:
                 if Path(match).is_file():
                     return Path(match)
         return None
+
+    def incomparable_on(self, workload: str, variant: str, version: str) -> str:
+        """Return why a workload's figures would not be comparable under a version, or an empty string."""
+        return next((entry.reason for entry in self.incomparable if entry.holds(workload, variant, version)), "")
 
     def missing_sentence(self) -> str:
         """Return what to do about an allocator whose object is not there."""
@@ -133,6 +156,7 @@ def _parse(name: str, section: dict[str, Any], path: Path, base: Path) -> Alloca
             environment=_strings(section.get("environment", {})),
             counting_environment=_strings(section.get("counting_environment", {})),
             excluded=_strings(section.get("excluded", {})),
+            incomparable=tuple(_incomparable(entry, where) for entry in section.get("incomparable", ())),
             provides=section.get("provides", ""),
             adapter=section.get("adapter", "none"),
             capabilities=tuple(section.get("capabilities", ())),
@@ -144,6 +168,15 @@ def _parse(name: str, section: dict[str, Any], path: Path, base: Path) -> Alloca
 
 def _required(kind: str) -> tuple[str, ...]:
     return {"libc": (), "preload": ("paths",), "git": ("repository", "build", "artefact")}[kind]
+
+
+def _incomparable(entry: dict[str, Any], where: str) -> Incomparable:
+    unknown = sorted(set(entry) - _INCOMPARABLE_KEYS)
+    if unknown:
+        raise CannotMeasure(f"{where}, incomparable has the unknown key {unknown[0]}: correct it or remove it.")
+    if not entry.get("workload") or len(str(entry.get("reason", "")).split()) < 4:
+        raise CannotMeasure(f"{where}, incomparable needs a workload and a reason that a reader can check: add them.")
+    return Incomparable(str(entry["workload"]), str(entry["reason"]).rstrip("."), str(entry.get("versions", "*")))
 
 
 def _strings(table: dict[str, Any]) -> dict[str, str]:

@@ -13,11 +13,12 @@ from harness.present.matrix import Block
 
 
 def geometric_means(blocks: Sequence[Block]) -> list[dict[str, Any]]:
-    """Return, for every arm, the geometric mean of its ratio to the first row, over the workloads where both have
+    """Return, for every arm, the geometric mean of its ratio to the first arm, over the workloads where both have
     the figure; with the number of those workloads, because a mean over fewer is another question."""
     logs: dict[str, dict[str, list[float]]] = {}
+    first = blocks[0].rows[0].arm if blocks else ""
     for block in blocks:
-        base = block.base
+        base = next((row for row in block.rows if row.arm == first), None)
         if base is None:
             continue
         for row in block.rows:

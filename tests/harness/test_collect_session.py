@@ -19,7 +19,7 @@ from harness.build.launcher import launcher_path
 from harness.collect.providers import provider_named
 from harness.collect.scratch import Scratch, sweep
 from harness.collect.session import Session
-from harness.model.allocator import load_allocators
+from harness.model.allocator import Incomparable, load_allocators
 from harness.model.errors import CannotMeasure, Interrupted
 from harness.model.plan import build_plan
 from harness.model.workload import load_workloads, select_set
@@ -170,6 +170,21 @@ def test_an_excluded_provider_gives_the_configured_reason(checkout, store, arms)
     with Session(checkout, store, "run", "test") as session:
         (row,) = session.execute(plan_for(checkout, [arm]))
     assert (row.status, row.reason) == ("skipped", "smaps cannot measure own: it is too large.")
+
+
+def test_an_incomparable_workload_gives_the_configured_reason(checkout, store, arms):
+    entry = Incomparable("fake:default", "it returns blocks of another size", versions="1.*")
+    config = dataclasses.replace(arms[0].config, incomparable=(entry,))
+
+    def measured(version):
+        build = dataclasses.replace(arms[0].build, version=version)
+        with Session(checkout, store, "run", "test") as session:
+            (row,) = session.execute(plan_for(checkout, [dataclasses.replace(arms[0], config=config, build=build)]))
+        return row.status, row.reason
+
+    reason = "fake is not comparable under own: it returns blocks of another size."
+    assert measured("1.2") == ("skipped", reason)
+    assert measured("2.0") == ("ok", ""), "the fault is mended there"
 
 
 def test_a_missing_program_is_a_row_that_says_so(checkout, store, arms):

@@ -89,6 +89,8 @@ class TestAllocators:
             ("[allocator.x]\nkind = 'libc'\npath = 'y'", "unknown key path"),
             ("[allocator.X]\nkind = 'libc'", "lower-case"),
             ("[allocator.x]\nkind = 'libc'\nenvironment = 3", "wrong type"),
+            ("[allocator.x]\nkind = 'libc'\nincomparable = [{ workload = 'a' }]", "needs a workload and a reason"),
+            ("[allocator.x]\nkind = 'libc'\nincomparable = [{ why = 'a' }]", "unknown key why"),
             ("[allocator.x", "not valid TOML"),
         ],
     )

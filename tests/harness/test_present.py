@@ -119,6 +119,13 @@ class TestMatrix:
         assert means["glibc"]["ratios"]["instructions"] == pytest.approx(4.0)
         assert means["glibc"]["workloads"]["instructions"] == 2 and "scudo" not in means
 
+    def test_means_never_mix_two_arms_to_compare_with(self):
+        rows = [row("ebb", "tree", "churn", instructions=100.0), row("glibc", workload="churn", instructions=400.0),
+                row("ebb", "tree", "remote", status="failed", reason="it broke"),
+                row("jemalloc", workload="remote", instructions=1.0), row("glibc", workload="remote", instructions=9.0)]  # fmt: skip
+        means = {m["arm"]: m for m in geometric_means(matrix(rows))}
+        assert means["glibc"] == {"arm": "glibc", "ratios": {"instructions": pytest.approx(4.0)}, "workloads": {"instructions": 1}}
+
     @given(st.lists(st.floats(1, 1e9), min_size=2, max_size=6))
     def test_the_mean_of_ratios_to_itself_is_one(self, values):
         rows = [row("ebb", "tree", f"w{i}", instructions=v) for i, v in enumerate(values)]
