@@ -49,7 +49,13 @@ class Plant:
 
 PLANTS = (
     Plant("one instruction in free", {"FREE_INSTRUCTION": 1}, "pairs", "regressed", r"free .*costs more a call"),
-    Plant("a call in malloc", {"MALLOC_CALLS": 1}, "pairs", "regressed", r"checked_class \(libplanted\.so\) new.*planted\.c:\d+ [+]"),
+    Plant(
+        "a call in malloc",
+        {"MALLOC_CALLS": 1},
+        "pairs",
+        "regressed",
+        r"checked_class \(libplanted\.so\) new.*planted\.c:\d+ [+]",
+    ),
     Plant("+1 % of RSS", {"LEVEL_PERCENT": 1}, "rounds", "plateau", r"higher, within what the threshold allows"),
     Plant("+6 % of RSS", {"LEVEL_PERCENT": 6}, "rounds", "higher plateau", r"from the first checkpoint on"),
     Plant("a leak of 0.3 % a round", {"LEAK_ONE_IN": 33}, "rounds", "growing", r"ramps"),

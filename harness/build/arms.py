@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 from harness.build.commands import git
@@ -18,6 +19,7 @@ from harness.model.allocator import AllocatorConfig
 from harness.model.arm import PIN, REFERENCE, TREE, Arm
 from harness.model.errors import CannotMeasure
 from harness.model.layout import Layout
+from harness.model.pin import Pin
 from results.records import Build
 
 
@@ -58,6 +60,26 @@ def pin_arm(layout: Layout, config: AllocatorConfig, commit: str) -> Arm:
         return revision_arm(layout, config, commit, PIN)
     except CannotMeasure as error:
         return Arm(PIN, config, Build(config.name, commit), None, missing=error.sentence)
+
+
+def pinned_arm(layout: Layout, config: AllocatorConfig, pin: Pin) -> Arm:
+    """Return the arm of what is pinned; CannotMeasure when it cannot be made.
+
+    A package may have been upgraded since: the copy that was staged when it was pinned stands in for it.
+    """
+    if config.kind == "git":
+        return revision_arm(layout, config, pin.commit, PIN)
+    now = arm_named(layout, config)
+    if (now.build.revision, now.build.sha256) == (pin.commit, pin.sha256):
+        return replace(now, role=PIN)
+    kept = layout.stage / pin.sha256[:16] / now.preload.name if now.preload is not None and pin.sha256 else None
+    if kept is None or not kept.is_file():
+        raise CannotMeasure(
+            f"The pinned {config.name} {pin.commit} is not here any more, installed is {now.build.revision}: install "
+            f"that version, or pin what is here with `./tidemark pin set --allocator {config.name} --reason '…'`."
+        )
+    build = Build(config.name, pin.commit, version=pin.commit, path=str(kept), sha256=pin.sha256)
+    return Arm(PIN, config, build, kept)
 
 
 def missing_pin_arm(config: AllocatorConfig, sentence: str) -> Arm:

@@ -54,6 +54,11 @@ def resolve_commit(layout: Layout, config: AllocatorConfig, revision: str) -> st
 
 def repository_of(layout: Layout, config: AllocatorConfig) -> Path:
     """Return the local repository of a git allocator, cloning an address once; CannotMeasure when it is not there."""
+    if config.kind != "git":
+        raise CannotMeasure(
+            f"{config.name} is not built from git, so it has no commits: give it a section of kind git with its "
+            "repository in allocators.toml."
+        )
     if config.repository == "self":
         return layout.root
     if "://" not in config.repository:

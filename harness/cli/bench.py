@@ -13,7 +13,6 @@ from harness.collect.providers import instruction_counter
 from harness.collect.session import Session
 from harness.model.arm import Arm
 from harness.model.errors import CannotMeasure
-from harness.model.pin import load_pin
 from harness.model.plan import Job, build_plan
 from harness.model.workload import SETS, Profile, Workload, select_set
 from harness.present import speed_table as speed
@@ -87,7 +86,7 @@ def bench_arms(context: Context) -> list[Arm]:
     own = context.own_allocator()
     arms = [tree_arm(context.layout, own)]
     try:
-        arms.append(pin_arm(context.layout, own, load_pin(context.layout.pin_file).commit))
+        arms.append(pin_arm(context.layout, own, context.pin(own).commit))
     except CannotMeasure as error:
         arms.append(missing_pin_arm(own, error.sentence))
     arms += [reference_arm(context.layout, config) for config in configs.values() if config.name != own.name]

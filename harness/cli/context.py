@@ -9,6 +9,7 @@ import json
 import shlex
 import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Callable, Sequence, TypeVar
 
 import click
@@ -18,6 +19,7 @@ from harness.collect.machine import load
 from harness.model.allocator import AllocatorConfig, load_allocators
 from harness.model.errors import CannotMeasure
 from harness.model.layout import Layout
+from harness.model.pin import Pin, load_pin
 from harness.model.workload import Workload, load_workloads
 from harness.present.figures import Guide
 from harness.present.speed_table import SpeedTable, fixed_set, speed_table
@@ -79,6 +81,20 @@ class Context:
         raise CannotMeasure(
             'No allocator has repository = "self" in allocators.toml: add the one this repository builds.'
         )
+
+    def pin_path(self, config: AllocatorConfig) -> Path:
+        """Return the file that pins an allocator."""
+        own = self.layout.pin_file
+        return own if config.repository == "self" else own.with_name(f"pin-{config.name}.toml")
+
+    def pin(self, config: AllocatorConfig) -> Pin:
+        """Return an allocator's pin; CannotMeasure when there is none or its file is wrong."""
+        return load_pin(self.pin_path(config), ("HEAD" if config.kind == "git" else "") + pin_options(config))
+
+
+def pin_options(config: AllocatorConfig) -> str:
+    """Return the option, behind a space, by which the `pin` commands know an allocator; nothing for the own one."""
+    return "" if config.repository == "self" else f" --allocator {config.name}"
 
 
 pass_context = click.make_pass_decorator(Context)

@@ -19,13 +19,13 @@ from harness.analyze.sides import SIDE_HELP, side
 from harness.analyze.thresholds import load_thresholds
 from harness.analyze.verdict import Outcome, Verdict, format_quantity
 from harness.cli.context import Context, command_line, console, json_option, pass_context
+from harness.build.arms import pinned_arm
 from harness.collect.environment import read_environment
 from harness.collect.providers import instruction_counter
 from harness.collect.session import Session
 from harness.model.allocator import AllocatorConfig, select_allocators
 from harness.model.arm import PIN, TREE, Arm
 from harness.model.errors import EXIT_CANNOT_MEASURE, EXIT_FINE, EXIT_REGRESSION, CannotMeasure
-from harness.model.pin import load_pin
 from harness.model.workload import select_set, select_workloads
 from harness.present.progress import progress_for
 
@@ -45,12 +45,12 @@ counter_option = click.option(
     "-a",
     "allocator",
     metavar="NAME",
-    help="A git allocator of allocators.toml; default: this repository's.",
+    help="An allocator of allocators.toml, judged against its own pin; default: this repository's.",
 )
+@click.option("--pin", "pin", metavar="BUILD", help=f"Judge against this instead of what is pinned: {SIDE_HELP}.")
 @click.option(
-    "--pin", "pin", metavar="BUILD", help=f"Judge against this instead of the pin file's commit: {SIDE_HELP}."
+    "--revision", "revision", metavar="BUILD", help="Judge this instead of the working tree, or of what is installed."
 )
-@click.option("--revision", "revision", metavar="BUILD", help="Judge this instead of the working tree.")
 @counter_option
 @click.option(
     "--inconclusive",
@@ -119,10 +119,13 @@ def command(
 def _arms(context: Context, config: AllocatorConfig, pin: str | None, revision: str | None) -> tuple[Arm, Arm]:
     """Return (pin, judged); CannotMeasure when either cannot be made, since there is then nothing to judge."""
     known = context.allocators()
-    if revision is None and config.repository != "self":
+    if revision is None and config.kind == "git" and config.repository != "self":
         raise CannotMeasure(f"{config.name} is not built from this checkout: name what to judge with --revision.")
-    before = side(context.layout, known, config, pin or load_pin(context.layout.pin_file).commit)
-    return replace(before, role=PIN), side(context.layout, known, config, revision or TREE)
+    installed = TREE if config.kind == "git" else config.name
+    before = (
+        side(context.layout, known, config, pin) if pin else pinned_arm(context.layout, config, context.pin(config))
+    )
+    return replace(before, role=PIN), side(context.layout, known, config, revision or installed)
 
 
 def exit_code(verdicts: Sequence[Verdict], inconclusive_fails: bool) -> int:

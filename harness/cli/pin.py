@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import statistics
+from dataclasses import replace
 from typing import Sequence, cast
 
 import click
 
-from harness.build.arms import revision_arm
-from harness.build.revision import build_revision, resolve_commit
-from harness.cli.context import Context, command_line, console, json_option, pass_context, print_json
+from harness.build.arms import arm_named, pinned_arm, revision_arm
+from harness.build.revision import resolve_commit
+from harness.build.stage import stage
+from harness.cli.context import Context, command_line, console, json_option, pass_context, pin_options, print_json
 from harness.collect.environment import read_environment
 from harness.collect.providers import instruction_counter
 from harness.collect.session import Session
-from harness.model.arm import PIN
+from harness.model.allocator import AllocatorConfig, select_allocators
+from harness.model.arm import PIN, Arm
 from harness.model.errors import CannotMeasure
 from harness.model.pin import Figure, Pin, load_pin, save_pin, succeed
 from harness.model.plan import build_plan
@@ -29,6 +32,11 @@ EXACT_TOLERANCE = 1e-4
 NOISY_TOLERANCE = 0.10
 """Of several threads' counts and of memory: a figure further off was not measured on this code or machine."""
 
+allocator_option = click.option(
+    "--allocator", "-a", "allocator", metavar="NAME",
+    help="Whose pin, of allocators.toml; default: this repository's.",
+)  # fmt: skip
+
 
 @click.group()
 def command() -> None:
@@ -36,11 +44,12 @@ def command() -> None:
 
 
 @command.command("show")
+@allocator_option
 @json_option
 @pass_context
-def show_pin(context: Context, as_json: bool) -> int:
+def show_pin(context: Context, allocator: str | None, as_json: bool) -> int:
     """Show the pin, its reason, its figures and the pins before it."""
-    pin = load_pin(context.layout.pin_file)
+    pin = context.pin(_config(context, allocator))
     if as_json:
         print_json(_data(pin, read_environment().key))
         return 0
@@ -57,7 +66,8 @@ def show_pin(context: Context, as_json: bool) -> int:
 
 
 @command.command("set")
-@click.argument("revision")
+@click.argument("revision", required=False)
+@allocator_option
 @click.option("--reason", required=True, help="Why this commit; reviewers read it.")
 @click.option("--set", "set_name", type=click.Choice(SETS), default="gated", show_default=True, help="What to measure.")
 @click.option(
@@ -65,12 +75,18 @@ def show_pin(context: Context, as_json: bool) -> int:
 )
 @json_option
 @pass_context
-def set_pin(context: Context, revision: str, reason: str, set_name: str, repeats: int, as_json: bool) -> int:
-    """Build REVISION, measure it here and write it as the pin."""
+def set_pin(
+    context: Context, revision: str | None, allocator: str | None, reason: str, set_name: str, repeats: int,
+    as_json: bool,
+) -> int:  # fmt: skip
+    """Build REVISION, measure it here and write it as the pin.
+
+    An allocator that a package brings is pinned as it is installed: REVISION is its version then, or left out.
+    """
     if not reason.strip():
         raise CannotMeasure("A pin needs a reason: say why this commit with --reason.")
-    own = context.own_allocator()
-    arm = revision_arm(context.layout, own, revision, PIN)
+    config = _config(context, allocator)
+    arm = _arm_to_pin(context, config, revision)
     selection = select_set(context.workloads(), set_name)
     plan = build_plan([arm], selection, None, "quick", repeats, instruction_counter())
     with Session(context.layout, context.store(), "run", command_line(), progress_for()) as session:
@@ -85,9 +101,9 @@ def set_pin(context: Context, revision: str, reason: str, set_name: str, repeats
         environment={"cpu_model": environment.cpu_model, "libc": environment.libc, "thp_mode": environment.thp_mode,
                      "valgrind": environment.tools.get("valgrind", "none"),
                      "compiler": arm.build.compiler or "unknown"},
-        profile="quick", figures=figures_of(measurements),
+        profile="quick", figures=figures_of(measurements), sha256="" if config.kind == "git" else arm.build.sha256,
     )  # fmt: skip
-    path = context.layout.pin_file
+    path = context.pin_path(config)
     save_pin(path, succeed(load_pin(path) if path.exists() else None, new))
     if as_json:
         print_json(_data(load_pin(path), environment.key))
@@ -99,22 +115,22 @@ def set_pin(context: Context, revision: str, reason: str, set_name: str, repeats
 
 @command.command("check")
 @click.option("--measure", is_flag=True, help="Also measure the pinned commit again and compare with its figures.")
+@allocator_option
 @json_option
 @pass_context
-def check_pin(context: Context, measure: bool, as_json: bool) -> int:
+def check_pin(context: Context, measure: bool, allocator: str | None, as_json: bool) -> int:
     """Check that the pin exists, builds, and was measured in this environment."""
-    pin = load_pin(context.layout.pin_file)
-    own = context.own_allocator()
-    commit = resolve_commit(context.layout, own, pin.commit)
-    if commit != pin.commit:
+    config = _config(context, allocator)
+    pin = context.pin(config)
+    if config.kind == "git" and resolve_commit(context.layout, config, pin.commit) != pin.commit:
         raise CannotMeasure(f"The pin names {pin.commit}, which is not a full commit id: pin again.")
-    build_revision(context.layout, own, commit)
-    figures = pin.figures_for(read_environment().key)
+    arm = pinned_arm(context.layout, config, pin)
+    figures = pin.figures_for(read_environment().key, pin_options(config))
     known = context.workloads()
     gone = sorted({figure.workload for figure in figures} - set(known))
     if gone:
         raise CannotMeasure(f"The pin has figures of {gone[0]}, which is no workload any more: pin again.")
-    differences = _measure_again(context, pin, figures) if measure else []
+    differences = _measure_again(context, arm, pin, figures) if measure else []
     if differences:
         raise CannotMeasure(
             f"{len(differences)} of {len(figures)} figures of the pin do not repeat here, first {differences[0]}: "
@@ -124,8 +140,29 @@ def check_pin(context: Context, measure: bool, as_json: bool) -> int:
         print_json({"commit": pin.commit, "figures": len(figures), "measured_again": measure, "fine": True})
     else:
         done = "and its figures repeat" if measure else "and its figures are of this environment"
-        click.echo(f"pin {pin.commit[:12]} builds, {done}")
+        click.echo(f"pin {pin.commit[:12]} {'builds' if config.kind == 'git' else 'is here'}, {done}")
     return 0
+
+
+def _config(context: Context, allocator: str | None) -> AllocatorConfig:
+    return select_allocators(context.allocators(), [allocator])[0] if allocator else context.own_allocator()
+
+
+def _arm_to_pin(context: Context, config: AllocatorConfig, revision: str | None) -> Arm:
+    """Return the arm that is to be pinned; CannotMeasure when it is not here."""
+    if config.kind == "git":
+        if revision is None:
+            raise CannotMeasure(f"Name the commit of {config.name} to pin: `./tidemark pin set HEAD --reason '…'`.")
+        return revision_arm(context.layout, config, revision, PIN)
+    arm = arm_named(context.layout, config)
+    if revision not in (None, arm.build.revision):
+        raise CannotMeasure(
+            f"Installed is {config.name} {arm.build.revision}, not {revision}: install that version first, or leave "
+            "the version out to pin what is here."
+        )
+    if arm.preload is not None:
+        stage(context.layout, arm.preload)  # what is pinned outlives an upgrade of its package
+    return replace(arm, role=PIN)
 
 
 def figures_of(measurements: Sequence[Measurement]) -> tuple[Figure, ...]:
@@ -143,12 +180,11 @@ def figures_of(measurements: Sequence[Measurement]) -> tuple[Figure, ...]:
     )
 
 
-def _measure_again(context: Context, pin: Pin, figures: Sequence[Figure]) -> list[str]:
+def _measure_again(context: Context, arm: Arm, pin: Pin, figures: Sequence[Figure]) -> list[str]:
     """Return the figures that do not repeat, each in words. Wall-clock times are left to `compare`."""
     known = context.workloads()
     pairs = {(figure.workload, figure.variant) for figure in figures}
     selection = [(w, v) for w in known.values() for v in w.variants if (w.name, v.name) in pairs]
-    arm = revision_arm(context.layout, context.own_allocator(), pin.commit, PIN)
     plan = build_plan([arm], selection, None, cast(Profile, pin.profile), 1, instruction_counter())
     with Session(context.layout, context.store(), "run", command_line(), progress_for()) as session:
         again = {figure.name: figure for figure in figures_of(session.execute(plan))}

@@ -1,6 +1,6 @@
 """The pin: the commit that changes are judged against, as text that a review can read.
 
-`results/baselines/pin.toml` names the commit, why it was pinned, and its figures with the key of the environment they
+`results/baselines/pin.toml` names the commit (`pin-NAME.toml` that of another allocator, or the version of its package), why it was pinned, and its figures with the key of the environment they
 were measured in; older pins stay below with their reasons. Figures of another environment are never compared: they
 answer another question.
 
@@ -14,7 +14,7 @@ import json
 import os
 import tempfile
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -63,32 +63,37 @@ class Pin:
     profile: str = "quick"
     figures: tuple[Figure, ...] = ()
     history: tuple[PastPin, ...] = ()
+    sha256: str = ""
+    """Of the pinned shared object, where a package brought it; empty for what is built from a repository."""
 
-    def figures_for(self, environment_key: str) -> tuple[Figure, ...]:
-        """Return the figures if they were measured in this environment; else CannotMeasure says how to get them."""
+    def figures_for(self, environment_key: str, options: str = "") -> tuple[Figure, ...]:
+        """Return the figures if they were measured in this environment; else CannotMeasure says how to get them.
+
+        `options` are those that name the allocator to `pin set`.
+        """
         if environment_key != self.environment_key:
             words = ", ".join(f"{name} {value}" for name, value in self.environment.items())
             raise CannotMeasure(
                 f"The figures of pin {self.commit[:12]} were measured in another environment ({words}): "
-                f"run `./tidemark pin set {self.commit[:12]} --reason 'measured here'` to measure it on this machine."
+                f"run `./tidemark pin set {self.commit[:12]}{options} --reason 'measured here'` to measure it on this machine."
             )
         return self.figures
 
 
-def missing_pin_sentence(path: Path) -> str:
+def missing_pin_sentence(path: Path, words: str) -> str:
     """Return what to do when nothing is pinned."""
     return (
-        f"Nothing is pinned ({path.name} is missing): run `./tidemark pin set HEAD --reason '…'` "
-        "to pin a commit and measure it."
+        f"Nothing is pinned ({path.name} is missing): run `./tidemark pin set {words} --reason '…'` "
+        "to pin it and measure it."
     )
 
 
-def load_pin(path: Path) -> Pin:
-    """Return the pin; CannotMeasure when there is none or the file is wrong."""
+def load_pin(path: Path, words: str = "HEAD") -> Pin:
+    """Return the pin; CannotMeasure when there is none or the file is wrong. `words` say to `pin set` what to pin."""
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise CannotMeasure(missing_pin_sentence(path)) from error
+        raise CannotMeasure(missing_pin_sentence(path, words)) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise CannotMeasure(f"{path} is not valid TOML ({error}): restore it from git or pin again.") from error
     if table.get("format") != FORMAT:
@@ -120,10 +125,7 @@ def succeed(old: Pin | None, new: Pin) -> Pin:
     if old is None:
         return new
     past = PastPin(old.commit, old.reason, old.pinned_at)
-    return Pin(
-        new.commit, new.reason, new.pinned_at, new.environment_key, new.environment, new.profile, new.figures,
-        (past, *old.history),
-    )  # fmt: skip
+    return replace(new, history=(past, *old.history))
 
 
 def render(pin: Pin) -> str:
@@ -133,6 +135,7 @@ def render(pin: Pin) -> str:
         "# Figures hold only in the environment they name; elsewhere the pin is measured again.",
         f"format = {FORMAT}",
         f"commit = {_quote(pin.commit)}",
+        *([f"sha256 = {_quote(pin.sha256)}"] if pin.sha256 else []),
         f"reason = {_quote(pin.reason)}",
         f"pinned_at = {_quote(pin.pinned_at)}",
         f"profile = {_quote(pin.profile)}",
@@ -162,6 +165,7 @@ def _parse(table: dict[str, Any]) -> Pin:
         environment_key=str(environment.pop("key")), environment=environment,
         profile=str(table.get("profile", "quick")),
         figures=tuple(figures),
+        sha256=str(table.get("sha256", "")),
         history=tuple(PastPin(p["commit"], p["reason"], p["pinned_at"]) for p in table.get("history", ())),
     )  # fmt: skip
 

@@ -204,7 +204,10 @@ def as_data(table: SpeedTable) -> dict[str, Any]:
 def as_markdown(table: SpeedTable) -> str:
     """Return the table for a README, with what has no figure below it."""
     names = _shown(table)
-    lines = ["| what | goal | " + " | ".join(names) + " | verdict |", "| --- | --- |" + " ---: |" * len(names) + " --- |"]
+    lines = [
+        "| what | goal | " + " | ".join(names) + " | verdict |",
+        "| --- | --- |" + " ---: |" * len(names) + " --- |",
+    ]
     lines += ["| " + " | ".join(text.replace("|", "\\|") for text in _texts(table, row, names)) + " |"
               for row in table.rows]  # fmt: skip
     lines += ["", *(f"- {sentence}" for sentence in _remarks(table))]
