@@ -1,6 +1,6 @@
 // The end of a heap, step by step:
 //   1. parts_detach takes every thread out of it, so that nobody allocates from it any more;
-//   2. destroy: claims each page that the scavenger may still look at, and gives all spans back, neighbours as one;
+//   2. destroy: claims each page that the scavenger may still look at, one in a list, and gives all spans back, neighbours as one;
 //      delete: moves span after span to the target, some at a time, by the protocol of membership.h;
 //   3. its structure is kept for the next heap.
 #include "heap/heap_lifetime.h"
@@ -30,8 +30,10 @@ constinit FirstClassHeap* g_unused = nullptr;
 constinit HeapCursor* g_cursors = nullptr;
 constinit uint64_t g_last_serial = 0;
 
-// Spans that are moved or freed in one go, with locks held that others wait for.
-constexpr int kSpansAtATime = 64;
+// Spans that are freed in one go, with the heap's lock held, which only the scavenger and a fork may wait for; and
+// those that are moved in one go, with locks held that frees wait for.
+constexpr uint32_t kSpansAtATime = 256;
+constexpr int kMovesAtATime = 64;
 
 bool is_somebodys_default(const FirstClassHeap* heap) {
   return heap->default_users.load(std::memory_order_relaxed) != 0;
@@ -158,21 +160,21 @@ void end(FirstClassHeap* heap) {
 class Run {
  public:
   ~Run() { give(); }
-  void add(Slice* span) {
-    if (arena_id_ == span->arena_id && slices_ != 0) {
+  void add(Slice* span, uint32_t slices) {
+    if (slices_ != 0 && arena_id_ == span->arena_id) {
       if (slice_after(first_, slices_) == span) {
-        slices_ += span->slices;
+        slices_ += slices;
         return;
       }
-      if (slice_after(span, span->slices) == first_) {
+      if (slice_after(span, slices) == first_) {
         first_ = span;
-        slices_ += span->slices;
+        slices_ += slices;
         return;
       }
     }
     give();
     first_ = span;
-    slices_ = span->slices;
+    slices_ = slices;
     arena_id_ = span->arena_id;
   }
 
@@ -187,70 +189,88 @@ class Run {
   uint16_t arena_id_ = 0;
 };
 
-// The next life begins with empty lists; every page that one of them names is among the heap's spans.
-void forget_in(ThreadHeap* home, size_t cls) {
-  home->free[cls] = nullptr;
-  home->active[cls] = home->spare[cls] = nullptr;
+// A page at rest is nobody's and in no list, so nothing has to be undone: page_release has left its memory in order.
+// Nearly all pages of a large heap are, as a page that is full is released.
+EBB_INLINE bool is_page_at_rest(const Slice* span) {
+  return span->kind == SliceKind::kPage && span->next == nullptr && span->slices == 1 &&
+         (span->remote.load(std::memory_order_relaxed) & remote::kOwnerless) != 0;
 }
 
-// What an earlier page left in the span behind the part that this page has carved goes back: what was of no use for
-// the life of a page would pile up in spans that are used again and again.
-EBB_INLINE void purge_stale_tail(Page* page, unsigned os_shift) {
-  uint32_t used = static_cast<uint32_t>(
-      (size_t{page->carved} * page->block_bytes + (size_t{1} << os_shift) - 1) >> os_shift);
-  if (EBB_UNLIKELY(page->touched > used && arena_of(page)->may_purge())) {
-    // What was longer than the span was another's.
-    uint32_t end = min_of<uint32_t>(page->touched, page->slices << (kSliceShift - os_shift));
-    if (end > used) page_purge_tail(page, used, end);
+// Unmakes pages at rest from `*at` on, each standing in front of the one before, as they do when a heap has grown
+// undisturbed. Returns their number; `*at` is what follows in the heap's list. Some twenty instructions and one cache
+// line a page: they are what the end of a large heap costs. Entries side by side in a table are of one arena: another
+// one within it is set apart by its guards.
+EBB_INLINE uint32_t unmake_pages_at_rest(Slice** at, uint32_t most) {
+  Slice* span = *at;
+  uint32_t pages = 0;
+  for (Slice* before = span; span == before && pages < most && is_page_at_rest(span); ++pages) {
+    span->kind = SliceKind::kUsed;
+    before = slice_before(span, 1);
+    span = span->ring_next;
   }
-  page->touched = static_cast<uint16_t>(used);
+  *at = span;
+  return pages;
 }
 
-enum class Freed { kAll, kSome, kBusy };
+// The page was in a thread's hands until parts_detach. The next life of the heap begins with empty lists.
+void forget_in(ThreadHeap* home, Page* page) {
+  home->free[page->cls] = nullptr;
+  home->active[page->cls] = home->spare[page->cls] = nullptr;
+  page->owner.store(kNoOwner, std::memory_order_relaxed);
+}
 
-// Frees some of the heap's spans. kBusy: the next one is a page that the scavenger works on.
-Freed free_some_spans(FirstClassHeap* heap) {
-  Page* moved = nullptr;
+// Takes a page that is about to go out of the heap's list; false when the scavenger is at it. A page in no list is
+// nobody's business any more.
+bool unlist_unless_busy(FirstClassHeap* heap, Page* page) {
+  if (!remote::try_claim(page)) return false;
+  unlist_page_locked(heap, page);
+  return true;
+}
+
+// Pages and large blocks that were freed in one go.
+struct Freed {
   uint64_t pages = 0, large = 0;
-  Freed result = Freed::kAll;
-  {
-    const unsigned os_shift = floor_log2(os::page_bytes());
-    LockGuard guard(heap->lock);
-    Run run;
-    for (int i = 0; heap->spans != nullptr; ++i) {
-      Page* page = as_page(heap->spans);
-      result = Freed::kSome;
-      if (i == kSpansAtATime || moved != nullptr) break;
-      if (page->kind == SliceKind::kPage) {
-        // Nobody's: the scavenger may be about to punch holes. What a thread owned until parts_detach is ours.
-        if (page->owner.load(std::memory_order_relaxed) == kNoOwner && !remote::try_claim(page)) {
-          result = Freed::kBusy;
-          break;
-        }
-        if ((page->flags & kFlagListed) != 0) unlist_page_locked(heap, page);
-        remove_span_locked(heap, page);
-        forget_in(&heap->home, page->cls);
-        purge_stale_tail(page, os_shift);
-        page_unmake_with_blocks(page);
-        ++pages;
-        run.add(page);
-      } else {
-        remove_span_locked(heap, page);
-        if ((page->flags & kFlagMoved) != 0) {
-          moved = page;  // takes a system call
-          continue;
-        }
-        page->kind = SliceKind::kUsed;
-        ++large;
-        run.add(page);
-      }
-      result = Freed::kAll;
+  Page* moved = nullptr;  // a large block whose end takes a system call: the caller's to free
+  bool is_busy = false;   // the next page is one that the scavenger works on
+};
+
+// Frees the first of the heap's spans.
+Freed free_some_spans_locked(FirstClassHeap* heap) {
+  const unsigned os_shift = floor_log2(os::page_bytes());
+  Freed freed;
+  Run run;
+  Slice* span = heap->spans;
+  while (span != nullptr && freed.pages + freed.large < kSpansAtATime) {
+    Page* page = as_page(span);
+    if (uint32_t pages = unmake_pages_at_rest(&span, kSpansAtATime)) {
+      freed.pages += pages;
+      run.add(slice_before(page, pages - 1), pages);
+      continue;
     }
+    span = page->ring_next;
+    if (page->kind == SliceKind::kPage) {
+      if (page->next != nullptr && !unlist_unless_busy(heap, page)) {
+        freed.is_busy = true;
+        span = page;
+        break;
+      }
+      if (page->owner.load(std::memory_order_relaxed) != kNoOwner) forget_in(&heap->home, page);
+      page_trim_tail(page, os_shift);
+      page_unmake_with_blocks(page);
+      ++freed.pages;
+    } else {
+      if ((page->flags & kFlagMoved) != 0) {
+        freed.moved = page;
+        break;
+      }
+      page->kind = SliceKind::kUsed;
+      ++freed.large;
+    }
+    run.add(page, page->slices);
   }
-  count(Counter::k_pages_freed, pages);
-  count(Counter::k_large_freed, large);
-  if (moved != nullptr) large_free_left(moved);
-  return result;
+  heap->spans = span;
+  if (span != nullptr) span->ring_prev = nullptr;
+  return freed;
 }
 
 // Waits for the scavenger's work on one page.
@@ -258,6 +278,22 @@ void wait_for_sweep_step() {
   static constinit uint32_t never = 0;
   { LockGuard guard(g_sweep_step_lock); }
   os::wait(&never, 0, 20000);
+}
+
+// Frees all spans of a heap that no thread has a part in.
+void free_spans(FirstClassHeap* heap) {
+  for (bool more = true; more;) {
+    Freed freed;
+    {
+      LockGuard guard(heap->lock);
+      freed = free_some_spans_locked(heap);
+      more = heap->spans != nullptr;
+    }
+    count(Counter::k_pages_freed, freed.pages);
+    count(Counter::k_large_freed, freed.large);
+    if (freed.moved != nullptr) large_free_left(freed.moved);
+    if (freed.is_busy) wait_for_sweep_step();
+  }
 }
 
 // Moves some of the heap's spans to the target. True when all are gone.
@@ -268,7 +304,7 @@ bool move_some_spans(FirstClassHeap* heap, Heap* target) {
   LockGuard target_guard(target->lock);
   uint64_t sparse = 0;
   for (int i = 0; heap->spans != nullptr; ++i) {
-    if (i == kSpansAtATime) break;
+    if (i == kMovesAtATime) break;
     Page* page = as_page(heap->spans);
     remove_span_locked(heap, page);
     if (!target->is_main()) {
@@ -307,11 +343,7 @@ bool heap_delete(FirstClassHeap* heap, Heap* target) {
 bool heap_destroy(FirstClassHeap* heap) {
   if (is_somebodys_default(heap) || !parts_detach(heap, false)) return false;
   EBB_TEST_POINT("heap.destroy");
-  for (;;) {
-    Freed freed = free_some_spans(heap);
-    if (freed == Freed::kAll) break;
-    if (freed == Freed::kBusy) wait_for_sweep_step();
-  }
+  free_spans(heap);
   end(heap);
   run_deferred();
   return true;

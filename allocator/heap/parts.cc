@@ -3,9 +3,11 @@
 #include <new>
 
 #include "arena/cage.h"
+#include "base/bits.h"
 #include "base/test_point.h"
 #include "heap/shared_pages.h"
 #include "heap/subprocess.h"
+#include "os/os.h"
 #include "page/remote.h"
 
 namespace ebb {
@@ -42,6 +44,29 @@ void unlink(Thread* thread, FirstClassHeap* heap, ThreadHeap* part) {
     if (part == &heap->home) heap->home_owner.store(kNoOwner, std::memory_order_relaxed);
   }
   if (part != &heap->home) meta_give(part, sizeof(ThreadHeap));
+}
+
+// Gives back what the part's pages have not carved yet and an earlier page left there. Pages that a heap fills are
+// better off with it: they need no fault. Those of a heap that is built by now would keep it for the heap's life, and
+// many heaps of mixed sizes would each keep a few OS pages more than they need. A thread that begins another heap has
+// mostly done with the last but one.
+EBB_COLD void trim_stale_tails(ThreadHeap* part) {
+  part->has_stale_tails = false;
+  const unsigned os_shift = floor_log2(os::page_bytes());
+  for (Page* page : part->active) {
+    if (page != nullptr) page_trim_tail(page, os_shift);
+  }
+}
+
+// The caller is the thread, in its gate, and begins to use the heap.
+void note_begun(Thread* thread, FirstClassHeap* heap) {
+  FirstClassHeap* last_but_one = thread->begun[1];
+  thread->begun[1] = thread->begun[0];
+  thread->begun[0] = heap;
+  if (last_but_one == nullptr) return;
+  // It may have ended: then the thread has no part in it; or it is another heap by now, for which the same holds.
+  ThreadHeap* part = part_at_hand(last_but_one);
+  if (part != nullptr && part->has_stale_tails) trim_stale_tails(part);
 }
 
 // Leaves the pages of a part to a thread that may be in a fast path of free just now, so that only the thread
@@ -123,6 +148,7 @@ ThreadHeap* part_get(Thread* thread, Heap* any_heap) {
   ThreadHeap* part = part_find(thread, any_heap);
   if (part != nullptr) return part;
   FirstClassHeap* heap = first_class(any_heap);
+  note_begun(thread, heap);
   {
     LockGuard guard(heap->lock);
     if (heap->home_owner.load(std::memory_order_relaxed) == kNoOwner) {

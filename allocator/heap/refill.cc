@@ -60,6 +60,7 @@ Page* new_page(ThreadHeap* heap, size_t cls) {
   if (EBB_UNLIKELY(!heap->heap->is_main())) {
     LockGuard guard(heap->heap->lock);
     add_span_locked(first_class(heap->heap), page);
+    if (page->touched > 1) heap->has_stale_tails = true;
   }
   return page;
 }

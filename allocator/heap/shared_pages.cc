@@ -73,6 +73,7 @@ void page_retire(Page* page) {
     }
     heap->lock.unlock();
   }
+  page_note_used(page, floor_log2(os::page_bytes()));
   page_unmake(page);
   count(Counter::k_pages_freed);
   arena_of(page)->give(page);
@@ -80,6 +81,8 @@ void page_retire(Page* page) {
 
 void page_release(Page* page) {
   page->owner.store(kNoOwner, std::memory_order_relaxed);
+  // The end of its heap finds it in order. The main heap never ends.
+  if (!in_main_heap(page)) page_trim_tail(page, floor_log2(os::page_bytes()));
   uint32_t sparse = sparse_blocks(page->block_bytes, os::page_bytes(), page->capacity);
   uint64_t word = page->remote.load(std::memory_order_acquire);
   bool is_sparse;

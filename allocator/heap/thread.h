@@ -31,6 +31,7 @@ namespace ebb {
 
 enum GateState : uint32_t { kRunning = 0, kBusy, kParked, kSweeping, kFrozen, kFrozenParked };
 
+class FirstClassHeap;
 struct Subprocess;
 
 // The part of a first-class heap that the thread used lately. Set under the thread's gate, by the thread for heaps
@@ -54,6 +55,8 @@ struct Thread {
   Page* handover = nullptr;
   Subprocess* subprocess = nullptr;  // what it has entered; null: the process's own world
   RecentPart recent[kRecentParts];
+  // The heaps that it last began to use, ended ones too: see trim_stale_tails in heap/parts.cc.
+  FirstClassHeap* begun[2] = {};
   Thread* next = nullptr;        // registry
   Thread* prev = nullptr;
 

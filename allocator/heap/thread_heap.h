@@ -27,6 +27,7 @@ struct ThreadHeap {
   Heap* heap = nullptr;
   Thread* thread = nullptr;
   uint8_t borrowed[kLendingClass] = {};  // blocks that these classes took from the lending class (heap/alloc.cc)
+  bool has_stale_tails = false;  // a page was made in a span that may hold memory of an earlier one; a hint
   // First-class heaps: the thread's list of its parts, and the heap's (heap/parts.h).
   ThreadHeap* next = nullptr;
   ThreadHeap* prev = nullptr;

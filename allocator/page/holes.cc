@@ -4,6 +4,7 @@
 // it is on no list, and counted in `hole_blocks`. Filling takes the lowest hole away: every block that
 // overlapped it and overlaps no other hole becomes free again. So blocks in holes are found by looking at one
 // bit, never by a scan, and memory is touched an OS page at a time.
+#include "arena/arena_list.h"
 #include "base/bits.h"
 #include "base/check.h"
 #include "os/os.h"
@@ -153,9 +154,12 @@ size_t page_punch_holes(Page* page) {
   return returned;
 }
 
-void page_purge_tail(Page* page, uint32_t os_page, uint32_t os_end) {
-  size_t os_bytes = os::page_bytes();
-  if (!os::purge(page->start + os_page * os_bytes, (os_end - os_page) * os_bytes)) count(Counter::k_purges_refused);
+void page_purge_tail(Page* page, uint32_t used, unsigned os_shift) {
+  // What was longer than the span was another's.
+  uint32_t end = min_of<uint32_t>(page->touched, page->slices << (kSliceShift - os_shift));
+  if (end <= used || !arena_of(page)->may_purge()) return;
+  bool purged = os::purge(page->start + (size_t{used} << os_shift), size_t{end - used} << os_shift);
+  if (!purged) count(Counter::k_purges_refused);
 }
 
 }  // namespace ebb

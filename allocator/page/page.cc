@@ -34,6 +34,7 @@ Page* page_make(Slice* span, size_t cls, Heap* heap, bool zero) {
 
 void page_unmake(Page* page) {
   EBB_ASSERT(page->countdown == remote::count_of(page->remote.load(std::memory_order_relaxed)));
+  page->owner.store(kNoOwner, std::memory_order_relaxed);
   page_unmake_with_blocks(page);
 }
 

@@ -88,15 +88,31 @@ Page* page_make(Slice* span, size_t cls, Heap* heap, bool zero);
 // Ends the page; its span may then be given back to its arena.
 void page_unmake(Page* page);
 
-// The same with all the blocks that live in it: nobody uses them any more.
-inline void page_unmake_with_blocks(Page* page) {
-  page->owner.store(kNoOwner, std::memory_order_relaxed);
+// The same with all the blocks that live in it, which nobody uses any more. Its owner is kNoOwner already.
+EBB_INLINE void page_unmake_with_blocks(Page* page) {
   for (uint32_t i = 1; i < page->slices; ++i) slice_after(page, i)->kind = SliceKind::kUsedTail;
   page->kind = SliceKind::kUsed;
 }
 
-// Gives the memory of a page's OS pages [os_page, os_end) back, where it has carved nothing.
-void page_purge_tail(Page* page, uint32_t os_page, uint32_t os_end);
+// OS pages that hold what the page has carved.
+inline uint32_t page_used_os_pages(const Page* page, unsigned os_shift) {
+  return static_cast<uint32_t>((size_t{page->carved} * page->block_bytes + (size_t{1} << os_shift) - 1) >> os_shift);
+}
+
+// The page ends, and leaves the memory to the next one in its span.
+EBB_INLINE void page_note_used(Page* page, unsigned os_shift) {
+  uint32_t used = page_used_os_pages(page, os_shift);
+  if (page->touched < used) page->touched = static_cast<uint16_t>(used);
+}
+
+// Gives back what an earlier page left in the span behind what this one has carved. Spans that are used again and
+// again would pile up what was of no use for the life of a page. The caller owns the page, or it is nobody's any more.
+EBB_COLD void page_purge_tail(Page* page, uint32_t used, unsigned os_shift);
+EBB_INLINE void page_trim_tail(Page* page, unsigned os_shift) {
+  uint32_t used = page_used_os_pages(page, os_shift);
+  if (EBB_UNLIKELY(page->touched > used)) page_purge_tail(page, used, os_shift);
+  page->touched = static_cast<uint16_t>(used);
+}
 
 // Cuts up to `blocks` more blocks and puts them in front of `free`; carved < capacity must hold.
 void page_carve(Page* page, uint32_t blocks);

@@ -1,11 +1,16 @@
 // Rounds of many heaps: what they need is what the first round needed, whatever their number.
 //
 // Without the scavenger's thread, which might hold a page just when the pages are counted.
+#include <cstring>
+#include <random>
+#include <set>
 #include <thread>
 
 #include "arena/arena_list.h"
+#include "base/bits.h"
 #include "heaps/contents.h"
 #include "heaps/worker.h"
+#include "os/os.h"
 #include "page/remote.h"
 
 namespace ebb::test {
@@ -53,6 +58,52 @@ TEST_P(HeapRounds, OfHeapsDestroyedAtOnce) {
     ASSERT_EQ(end.ownerless_pages, second.ownerless_pages);
     ASSERT_EQ(peak.span_bytes, second_peak.span_bytes);
     ASSERT_EQ(peak.committed_bytes, second_peak.committed_bytes);
+  }
+}
+
+size_t resident_block_bytes() {
+  size_t bytes = 0;
+  for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) {
+    arena->for_each_used([&bytes](Slice* span) {
+      if (span->kind == SliceKind::kPage) bytes += os::resident_bytes(span->start, size_t{span->slices} << kSliceShift);
+    });
+  }
+  return bytes;
+}
+
+// OS pages that blocks of the heaps lie in: what a round needs, whatever was there before.
+size_t needed_bytes(const std::vector<std::pair<void*, size_t>>& blocks) {
+  std::set<uintptr_t> os_pages;
+  for (const auto& [block, size] : blocks) {
+    uintptr_t first = reinterpret_cast<uintptr_t>(block);
+    for (uintptr_t at = align_down(first, os::page_bytes()); at < first + size; at += os::page_bytes()) os_pages.insert(at);
+  }
+  return os_pages.size() * os::page_bytes();
+}
+
+// Each round's sizes are other ones, so a slice serves pages of all classes in turn, long ones and short ones.
+TEST(HeapRoundsOfOtherSizes, HoldWhatTheirBlocksNeed) {
+  ASSERT_TRUE(ebb_option_set("scavenger", 0));
+  constexpr size_t kHeaps = 400, kBlocks = 64;
+  std::minstd_rand random(7);
+  size_t beyond_in_first = 0;
+  for (size_t round = 0; round < 6; ++round) {
+    std::vector<ebb_heap_t*> all;
+    std::vector<std::pair<void*, size_t>> blocks;
+    for (size_t i = 0; i < kHeaps; ++i) {
+      all.push_back(ebb_heap_new());
+      for (size_t k = 0; k < kBlocks; ++k) {
+        size_t size = 16 + random() % 1009;
+        void* block = ebb_heap_malloc(all.back(), size);
+        ASSERT_NE(block, nullptr);
+        memset(block, 1, size);
+        blocks.emplace_back(block, size);
+      }
+    }
+    size_t beyond = resident_block_bytes() - needed_bytes(blocks);
+    if (round == 0) beyond_in_first = beyond;
+    EXPECT_LE(beyond, beyond_in_first + 256 * KiB) << "in round " << round;
+    for (ebb_heap_t* heap : all) ASSERT_TRUE(ebb_heap_destroy(heap));
   }
 }
 
