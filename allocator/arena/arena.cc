@@ -10,6 +10,15 @@ namespace ebb {
 
 namespace {
 
+// Most spans are one slice long: not worth a call.
+EBB_INLINE void set_ages(uint8_t* first, uint32_t slices, uint8_t age) {
+  if (EBB_LIKELY(slices == 1)) {
+    *first = age;
+  } else {
+    memset(first, age, slices);
+  }
+}
+
 // Makes the memory from `*end` up to `needed` bytes behind `base` accessible and moves the end.
 bool commit_up_to(char* base, size_t* end, size_t needed) {
   needed = align_up(needed, os::page_bytes());
@@ -76,7 +85,7 @@ EBB_FLATTEN Slice* Arena::take(SliceCount slices, size_t alignment, bool* zero) 
 
 // Marks slices that were cut out of a free span as in use.
 void Arena::claim_memory_locked(uint32_t first, uint32_t slices, uint32_t dirty) {
-  if (dirty != 0) memset(ages_ + first, 0, slices);
+  if (dirty != 0) set_ages(ages_ + first, slices, 0);
   dirty_ -= dirty;
   used_ += slices;
   slice_at(table_, first)->start = memory_ + (size_t{first} << kSliceShift);
@@ -216,7 +225,7 @@ void Arena::remove_free_locked(Slice* span) {
 bool Arena::give_locked(uint32_t first, uint32_t slices, bool dirty) {
   uint8_t list = pending_list_ ^ 1;
   uint32_t span_dirty = dirty ? slices : 0;
-  if (dirty) memset(ages_ + first, current_generation(), slices);
+  if (dirty) set_ages(ages_ + first, slices, current_generation());
   dirty_ += span_dirty;
   slice_at(table_, first)->kind = SliceKind::kNone;
   slice_at(table_, first + slices - 1)->kind = SliceKind::kNone;

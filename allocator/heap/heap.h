@@ -11,8 +11,8 @@
 //     and list it waits for (release_threshold in heap/shared_pages.cc).
 //  3. A first-class heap knows all its spans (heap/membership.h) and all its thread heaps (heap/parts.h), so
 //     that its end takes no search. The main heap, which never ends, keeps neither.
-//  4. The memory of a Heap is only ever reused as a Heap, and its lock stays one: whoever followed a stale
-//     Page::heap may take the lock, and finds out behind it (heap/membership.h).
+//  4. The memory of a Heap is only ever reused as a Heap (heap/heap_structures.h), and its lock stays one: whoever
+//     followed a stale Page::heap may take the lock, and finds out behind it (heap/membership.h).
 #pragma once
 
 #include <atomic>
@@ -33,10 +33,9 @@ using LimitCallback = void (*)(Heap* heap, size_t wanted_bytes, void* argument);
 
 class Heap {
  public:
-  constexpr explicit Heap(bool first_class) : lock(LockRank::kHeap), is_first_class(first_class) {}
+  constexpr explicit Heap(bool is_main) : lock(LockRank::kHeap), is_main_(is_main) {}
 
   Lock lock;
-  const bool is_first_class;
   // First-class heaps: the thread whose part is FirstClassHeap::home, the first one that allocated; most heaps have
   // no other, and need no further memory then. kNoOwner: nobody's, or the heap has ended.
   std::atomic<OwnerId> home_owner{kNoOwner};
@@ -44,13 +43,16 @@ class Heap {
   // Slice::next and prev; the pointer is the front. Written under the lock, read without it as a hint.
   std::atomic<Page*> shared[kClassCount] = {};
 
-  bool is_main() const { return !is_first_class; }
+  bool is_main() const { return is_main_; }
+
+ private:
+  const bool is_main_;  // not the main heap of a sub-process
 };
 
 // A heap that a program makes and ends.
 class FirstClassHeap : public Heap {
  public:
-  FirstClassHeap() : Heap(true) {}
+  FirstClassHeap() : Heap(false) {}
 
   std::atomic<uint64_t> serial{0};  // of this life of the structure; 0 between two lives
 

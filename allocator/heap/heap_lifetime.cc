@@ -2,7 +2,7 @@
 //   1. parts_detach takes every thread out of it, so that nobody allocates from it any more;
 //   2. destroy: claims each page that the scavenger may still look at, one in a list, and gives all spans back, neighbours as one;
 //      delete: moves span after span to the target, some at a time, by the protocol of membership.h;
-//   3. its structure is kept for the next heap.
+//   3. its structure is given back (heap/heap_structures.h).
 #include "heap/heap_lifetime.h"
 
 #include <new>
@@ -11,6 +11,7 @@
 #include "arena/cage.h"
 #include "base/bits.h"
 #include "base/test_point.h"
+#include "heap/heap_structures.h"
 #include "heap/large.h"
 #include "heap/membership.h"
 #include "heap/parts.h"
@@ -26,7 +27,6 @@ namespace {
 
 constinit Lock g_heap_lock{LockRank::kHeapRegistry};
 constinit FirstClassHeap* g_heaps = nullptr;
-constinit FirstClassHeap* g_unused = nullptr;
 constinit HeapCursor* g_cursors = nullptr;
 constinit uint64_t g_last_serial = 0;
 
@@ -115,22 +115,12 @@ bool subprocess_has_default_users(const Subprocess* subprocess) {
 
 FirstClassHeap* heap_new(Subprocess* subprocess, const SpanSource& source) {
   if (!process_start()) return nullptr;
-  FirstClassHeap* heap;
-  {
-    LockGuard guard(g_heap_lock);
-    heap = g_unused;
-    if (heap != nullptr) g_unused = heap->registry_next;
-  }
-  if (heap == nullptr) {
-    void* memory = meta_take(sizeof(FirstClassHeap));
-    if (memory == nullptr) return nullptr;
-    heap = new (memory) FirstClassHeap();
-  } else {
-    reset(heap);
-  }
+  LockGuard guard(g_heap_lock);
+  FirstClassHeap* heap = heap_structure_take_locked();
+  if (EBB_UNLIKELY(heap == nullptr)) return nullptr;
+  reset(heap);
   heap->source = source;
   heap->subprocess = subprocess;
-  LockGuard guard(g_heap_lock);
   heap->serial.store(++g_last_serial, std::memory_order_relaxed);
   registry_add_locked(heap);
   count(Counter::k_heaps_made);
@@ -151,8 +141,7 @@ void end(FirstClassHeap* heap) {
   if (heap->source.only != nullptr) {
     arena_let_go(static_cast<ProgramArena*>(heap->source.only));
   }
-  heap->registry_next = g_unused;
-  g_unused = heap;
+  heap_structure_give_locked(heap);
   count(Counter::k_heaps_gone);
 }
 
@@ -192,8 +181,8 @@ class Run {
 // A page at rest is nobody's and in no list, so nothing has to be undone: page_release has left its memory in order.
 // Nearly all pages of a large heap are, as a page that is full is released.
 EBB_INLINE bool is_page_at_rest(const Slice* span) {
-  return span->kind == SliceKind::kPage && span->next == nullptr && span->slices == 1 &&
-         (span->remote.load(std::memory_order_relaxed) & remote::kOwnerless) != 0;
+  return span->kind == SliceKind::kPage && (span->remote.load(std::memory_order_relaxed) & remote::kOwnerless) != 0 &&
+         span->next == nullptr && span->slices == 1;
 }
 
 // Unmakes pages at rest from `*at` on, each standing in front of the one before, as they do when a heap has grown
@@ -290,7 +279,7 @@ void free_spans(FirstClassHeap* heap) {
       more = heap->spans != nullptr;
     }
     count(Counter::k_pages_freed, freed.pages);
-    count(Counter::k_large_freed, freed.large);
+    if (freed.large != 0) count(Counter::k_large_freed, freed.large);
     if (freed.moved != nullptr) large_free_left(freed.moved);
     if (freed.is_busy) wait_for_sweep_step();
   }
@@ -359,9 +348,8 @@ void heaps_lock_for_fork() {
 void heaps_unlock_after_fork(bool child) {
   g_main_heap.lock.open_after_fork();
   for (FirstClassHeap* heap = g_heaps; heap != nullptr; heap = heap->registry_next) heap->lock.open_after_fork();
-  // Nobody holds the lock of an unused heap for longer than a look; in the child that somebody may be gone.
   if (child) {
-    for (FirstClassHeap* heap = g_unused; heap != nullptr; heap = heap->registry_next) new (&heap->lock) Lock(LockRank::kHeap);
+    heap_structures_after_fork_locked();
     g_cursors = nullptr;
   }
 }

@@ -9,6 +9,7 @@ Heap* lock_heap_of(const Page* page) {
     Heap* heap = page->heap.load(std::memory_order_acquire);
     EBB_TEST_POINT("heap.found");
     heap->lock.lock();
+    EBB_TEST_POINT("heap.looking");
     if (EBB_LIKELY(page->heap.load(std::memory_order_relaxed) == heap)) return heap;
     heap->lock.unlock();
   }

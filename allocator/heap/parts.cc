@@ -31,19 +31,24 @@ void link_locked(Thread* thread, FirstClassHeap* heap, ThreadHeap* part) {
   heap->parts = part;
 }
 
-// Takes a part out of both lists; the caller holds the thread's gate.
-void unlink(Thread* thread, FirstClassHeap* heap, ThreadHeap* part) {
-  RecentPart& recent = recent_of(thread, heap);
-  if (recent.heap.load(std::memory_order_relaxed) == heap) recent.heap.store(nullptr, std::memory_order_relaxed);
+// Takes a part out of both lists; the caller holds the thread's gate. Returns whether the heap has others.
+bool unlink(Thread* thread, FirstClassHeap* heap, ThreadHeap* part) {
+  if (part != &heap->home) {  // which part_find knows without
+    RecentPart& recent = recent_of(thread, heap);
+    if (recent.heap.load(std::memory_order_relaxed) == heap) recent.heap.store(nullptr, std::memory_order_relaxed);
+  }
   if (part->next != nullptr) part->next->prev = part->prev;
   (part->prev != nullptr ? part->prev->next : thread->heaps) = part->next;
+  bool has_others;
   {
     LockGuard guard(heap->lock);
     if (part->heap_next != nullptr) part->heap_next->heap_prev = part->heap_prev;
     (part->heap_prev != nullptr ? part->heap_prev->heap_next : heap->parts) = part->heap_next;
     if (part == &heap->home) heap->home_owner.store(kNoOwner, std::memory_order_relaxed);
+    has_others = heap->parts != nullptr;
   }
   if (part != &heap->home) meta_give(part, sizeof(ThreadHeap));
+  return has_others;
 }
 
 // Gives back what the part's pages have not carved yet and an earlier page left there. Pages that a heap fills are
@@ -115,7 +120,9 @@ Thread* first_thread(FirstClassHeap* heap) {
   return heap->parts == nullptr ? nullptr : heap->parts->thread;
 }
 
-bool detach_own(FirstClassHeap* heap, bool keep_blocks) {
+// The caller's own part. `has_others`: other threads may have parts.
+bool detach_own(FirstClassHeap* heap, bool keep_blocks, bool* has_others) {
+  *has_others = true;
   Thread* self = thread_self_if_any();
   if (self == nullptr) return true;
   Gate gate(self);
@@ -123,7 +130,7 @@ bool detach_own(FirstClassHeap* heap, bool keep_blocks) {
   ThreadHeap* part = part_find(self, heap);
   if (part == nullptr) return true;
   if (keep_blocks) thread_heap_release(part, false);
-  unlink(self, heap, part);
+  *has_others = unlink(self, heap, part);
   return true;
 }
 
@@ -187,10 +194,11 @@ void parts_leave(Thread* thread) {
 }
 
 bool parts_detach(FirstClassHeap* heap, bool keep_blocks) {
-  if (!detach_own(heap, keep_blocks)) return false;
+  bool has_others;
+  if (!detach_own(heap, keep_blocks, &has_others)) return false;
   EBB_TEST_POINT("heap.own_part_gone");
   bool drop = !keep_blocks && heap->inherits;
-  if (first_thread(heap) == nullptr && !drop) return true;
+  if (!drop && (!has_others || first_thread(heap) == nullptr)) return true;
   LockGuard registry(g_thread_lock);
   for (Thread* thread = g_threads; drop && thread != nullptr; thread = thread->next) drop_handover(thread, heap);
   while (Thread* thread = first_thread(heap)) {

@@ -11,7 +11,7 @@
 namespace ebb {
 
 constinit Lock g_sweep_step_lock{LockRank::kSweepStep};
-constinit Heap g_main_heap{false};
+constinit Heap g_main_heap{true};
 constinit std::atomic<uint64_t> g_sparse_pages{0};
 
 namespace {

@@ -32,12 +32,12 @@ EBB_TLS extern constinit thread_local bool tls_holds_every_lock;
 
 class Lock {
  public:
-  constexpr explicit Lock(LockRank rank) : rank_(rank) {}
+  constexpr explicit Lock(LockRank rank) : rank_code_(code_of(rank)) {}
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;
 
   EBB_INLINE void lock() {
-    lock_rank_enter(rank_);
+    lock_rank_enter(rank());
     uint32_t expected = 0;
     if (EBB_UNLIKELY(!state_.compare_exchange_strong(expected, 1, std::memory_order_acquire,
                                                      std::memory_order_relaxed))) {
@@ -50,19 +50,30 @@ class Lock {
         !tls_holds_every_lock) {
       return false;
     }
-    lock_rank_enter(rank_);
+    lock_rank_enter(rank());
     return true;
   }
   EBB_INLINE void unlock() {
     if (EBB_UNLIKELY(tls_holds_every_lock)) return;
-    lock_rank_leave(rank_);
+    lock_rank_leave(rank());
     open();
+  }
+  // The lock of a heap, which the caller holds; its memory was given back, which opened it. Does not touch it.
+  void opened_by_purge() {
+    lock_rank_leave(LockRank::kHeap);
+    os::wake(word(), INT32_MAX);
   }
   // At the end of a fork, in the parent and in the child, by the thread that forked; also for a lock that it did not
   // take, of what was made since.
   void open_after_fork() { open(); }
 
  private:
+  // Zero bytes are an open lock of a heap: see heap/heap_structures.h.
+  static constexpr uint8_t code_of(LockRank rank) {
+    return static_cast<uint8_t>(static_cast<uint8_t>(rank) ^ static_cast<uint8_t>(LockRank::kHeap));
+  }
+  LockRank rank() const { return static_cast<LockRank>(rank_code_ ^ static_cast<uint8_t>(LockRank::kHeap)); }
+
   EBB_COLD void lock_slow();
   EBB_INLINE void open() {
     if (EBB_UNLIKELY(state_.exchange(0, std::memory_order_release) == 2)) os::wake(word(), 1);
@@ -70,7 +81,7 @@ class Lock {
   const uint32_t* word() const { return reinterpret_cast<const uint32_t*>(&state_); }
 
   std::atomic<uint32_t> state_{0};
-  LockRank rank_;
+  uint8_t rank_code_;
 };
 
 class LockGuard {

@@ -4,13 +4,17 @@
 #include <atomic>
 #include <memory>
 #include <thread>
+#include <utility>
 
+#include "base/bits.h"
 #include "heap/heap_lifetime.h"
 #include "heaps/contents.h"
 #include "heaps/heap_end.h"
 #include "heaps/in_child.h"
 #include "heaps/worker.h"
+#include "os/os.h"
 #include "scavenger/sweep.h"
+#include "interleaving.h"
 #include "test_point_script.h"
 
 namespace ebb::test {
@@ -123,6 +127,80 @@ TEST_P(HeapDeleteRace, RacingTheFreeThatClaimsAPage) {
   EXPECT_EQ(stats_of(successor).page_count, 0u);
   EXPECT_EQ(find_slice(last.bytes)->kind == SliceKind::kPage, false) << "the empty page went back";
   EXPECT_TRUE(ebb_heap_destroy(successor));
+}
+
+// Heaps whose structures fill some slices, so that slices of them go back when all are ended.
+class ManyHeaps {
+ public:
+  ManyHeaps() {
+    for (size_t i = 0; i < 100; ++i) all_.push_back(ebb_heap_new());
+  }
+  ebb_heap_t* one() const { return all_[50]; }
+  // Ends all but one().
+  void end_others() {
+    for (ebb_heap_t* heap : all_) {
+      if (heap != one()) ASSERT_TRUE(ebb_heap_delete(heap));
+    }
+  }
+  // Memory of the structures that stand in the slice of one().
+  size_t resident_bytes() const {
+    uintptr_t start = align_down(reinterpret_cast<uintptr_t>(one()), kSliceBytes);
+    return os::resident_bytes(reinterpret_cast<void*>(start), kSliceBytes);
+  }
+
+ private:
+  std::vector<ebb_heap_t*> all_;
+};
+
+// As above, but the structure's memory has gone back to the OS: its lock reads as zero, which is an open lock.
+TEST_P(HeapDeleteRace, RacingTheFreeWhileTheStructureGoesBack) {
+  ManyHeaps many;
+  Held last{};
+  std::thread([&] { last = hold(many.one(), 200, 1); }).join();
+  Worker freer, deleter;
+  std::thread::id freer_id;
+  freer.run([&] { freer_id = std::this_thread::get_id(); });
+  int points = 0;
+  {
+    AtPoint point("heap.found", [&] {
+      if (std::this_thread::get_id() != freer_id || ++points != 1) return;
+      deleter.run([&] {
+        ASSERT_TRUE(ebb_heap_delete(many.one()));
+        many.end_others();
+      });
+      EXPECT_EQ(many.resident_bytes(), 0u);
+    });
+    freer.run([&] { ebb_free(last.bytes); });
+  }
+  EXPECT_EQ(points, 2) << "the free had to look again";
+  EXPECT_NE(find_slice(last.bytes)->kind, SliceKind::kPage) << "the empty page went back";
+  ManyHeaps again;
+  for (int i = 0; i < 2; ++i) hold(again.one(), 100, 1);
+  ASSERT_TRUE(ebb_heap_destroy(again.one()));
+  again.end_others();
+}
+
+// As above, but the free holds the structure's lock when the other heaps of its slice end: the memory stays.
+TEST_P(HeapDeleteRace, TheFreeThatLooksAtAnUnusedStructure) {
+  ManyHeaps many;
+  Held last{};
+  std::thread([&] { last = hold(many.one(), 200, 1); }).join();
+  Interleaving steps;
+  steps.hold("free", "heap.found");
+  std::thread freer = steps.run("free", [&] { ebb_free(last.bytes); });
+  steps.wait_until_held("free");
+  ASSERT_TRUE(ebb_heap_delete(many.one()));
+  steps.release("free", "heap.looking");
+  steps.wait_until_held("free");
+  many.end_others();
+  EXPECT_GT(many.resident_bytes(), 0u);
+  steps.release("free");
+  freer.join();
+  EXPECT_NE(find_slice(last.bytes)->kind, SliceKind::kPage) << "the empty page went back";
+  // The slice's turn comes when it is next without a heap in use.
+  ManyHeaps again;
+  ASSERT_TRUE(ebb_heap_destroy(again.one()));
+  again.end_others();
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, HeapDeleteRace, testing::Values(true), [](const auto&) { return "AHeap"; });

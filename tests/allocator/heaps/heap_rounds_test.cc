@@ -8,6 +8,7 @@
 
 #include "arena/arena_list.h"
 #include "base/bits.h"
+#include "heap/heap.h"
 #include "heaps/contents.h"
 #include "heaps/worker.h"
 #include "os/os.h"
@@ -104,6 +105,37 @@ TEST(HeapRoundsOfOtherSizes, HoldWhatTheirBlocksNeed) {
     if (round == 0) beyond_in_first = beyond;
     EXPECT_LE(beyond, beyond_in_first + 256 * KiB) << "in round " << round;
     for (ebb_heap_t* heap : all) ASSERT_TRUE(ebb_heap_destroy(heap));
+  }
+}
+
+size_t resident_metadata_bytes() {
+  size_t bytes = 0;
+  for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) {
+    arena->for_each_used([&bytes](Slice* span) {
+      if (span->kind == SliceKind::kMeta) bytes += os::resident_bytes(span->start, size_t{span->slices} << kSliceShift);
+    });
+  }
+  return bytes;
+}
+
+// The structures of heaps, and those of the threads that use them, go with the heaps.
+TEST(HeapRoundsOfManyAtOnce, LeaveNoMetadataBehind) {
+  ASSERT_TRUE(ebb_option_set("scavenger", 0));
+  constexpr size_t kHeaps = 1000;
+  Worker workers[2];
+  size_t before = resident_metadata_bytes();
+  for (size_t round = 0; round < 3; ++round) {
+    std::vector<ebb_heap_t*> all;
+    for (size_t i = 0; i < kHeaps; ++i) all.push_back(ebb_heap_new());
+    for (Worker& worker : workers) {
+      worker.run([&all] {
+        for (ebb_heap_t* heap : all) ASSERT_NE(ebb_heap_malloc(heap, 200), nullptr);
+      });
+    }
+    EXPECT_GE(resident_metadata_bytes(), before + kHeaps * (sizeof(FirstClassHeap) + sizeof(ThreadHeap)));
+    // Every other one first, so that no slice of structures is empty before half of them are gone.
+    for (size_t i = 0; i < kHeaps; ++i) ASSERT_TRUE(ebb_heap_destroy(all[i * 2 % kHeaps + (i >= kHeaps / 2)]));
+    EXPECT_LE(resident_metadata_bytes(), before + 3 * kSliceBytes) << "in round " << round;
   }
 }
 
