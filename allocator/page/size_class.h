@@ -67,26 +67,14 @@ constexpr ClassTable make_class_table() {
   return table;
 }
 
-// log2 of the largest power of two that divides the class's block size.
-struct ClassAlignment {
-  uint8_t log2[kClassCount] = {};
-};
-constexpr ClassAlignment make_class_alignment() {
-  ClassAlignment table;
-  for (size_t cls = 0; cls < kClassCount; ++cls) table.log2[cls] = static_cast<uint8_t>(lowest_bit(class_bytes(cls)));
-  return table;
-}
-inline constexpr ClassAlignment kClassAlignment = make_class_alignment();
-
-// The class whose blocks hold `size` at `alignment`, a power of two: pages begin at a slice, so a block is
-// aligned when its class's size is a multiple of the alignment. kClassCount when no class will do.
-inline size_t class_of_aligned(size_t alignment, size_t size) {
-  if (alignment > kSliceBytes || size > kLargestBlock) return kClassCount;
+// The class whose blocks hold `size` at `alignment`, a power of two of at least kBlockAlign: pages begin at a slice,
+// so a block is aligned when its class's size is a multiple of the alignment. That holds for the class of the size
+// rounded up to it: either the alignment is a multiple of the step between the classes there, and the class is of just
+// that size, or it divides the step. kClassCount when no class will do.
+constexpr size_t class_of_aligned(size_t alignment, size_t size) {
+  if (size > kLargestBlock) return kClassCount;
   size_t rounded = align_up(size | (size == 0), alignment);
-  if (rounded > kLargestBlock) return kClassCount;
-  size_t cls = class_of(rounded);
-  while (kClassAlignment.log2[cls] < lowest_bit(alignment)) ++cls;  // ends at kLargestBlock at the latest
-  return cls;
+  return rounded > kLargestBlock ? kClassCount : class_of(rounded);
 }
 
 // A page is *sparse* when so few of its blocks are live that a tenth of its OS pages can be expected free;
@@ -109,6 +97,16 @@ constexpr bool classes_hold() {
   return class_bytes(kClassCount - 1) == kLargestBlock;
 }
 static_assert(classes_hold(), "class_of and class_bytes are each other's inverse");
+constexpr bool aligned_classes_hold() {
+  for (size_t alignment = kBlockAlign; alignment <= kLargestBlock; alignment *= 2) {
+    for (size_t cls = 0; cls < kClassCount; ++cls) {
+      size_t aligned = class_of_aligned(alignment, class_bytes(cls));
+      if (aligned != kClassCount && class_bytes(aligned) % alignment != 0) return false;
+    }
+  }
+  return class_of_aligned(2 * kLargestBlock, 1) == kClassCount;
+}
+static_assert(aligned_classes_hold(), "the class of an aligned request has aligned blocks");
 }  // namespace class_proof
 
 }  // namespace ebb
