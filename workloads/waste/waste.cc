@@ -3,7 +3,8 @@
 // For every size on a ladder of equal steps in each doubling, and for a few sizes just above a round one
 // (a payload with a small header), a child process of its own allocates blocks, touches them all and
 // compares what it asked for with what is usable and with what became resident. Children, because what
-// one size leaves behind would hide what the next one takes.
+// one size leaves behind would hide what the next one takes. A first block of the size comes before the
+// sample: the code that runs for it becomes resident, too, and is no part of what a request takes.
 #include <fcntl.h>
 #include <malloc.h>
 #include <sys/wait.h>
@@ -55,21 +56,26 @@ std::size_t sample_count(std::size_t size, const Options& options) {
   return count < 1 ? 1 : count > kBlocksMax ? kBlocksMax : count;
 }
 
+// Returns how many bytes of the block may be used.
+std::size_t take(Block& block, std::size_t size, std::uint64_t tag) {
+  block = {must_malloc(size), size, tag};
+  const std::size_t usable = malloc_usable_size(block.address);
+  if (usable < size) fail_corruption("malloc_usable_size is below what was asked for");
+  touch(block.address, size, tag);
+  return usable;
+}
+
 // Runs in the child.
 Ratios measure(std::size_t size, const Options& options, Table<Block>& blocks) {
   const std::size_t count = sample_count(size, options);
+  Random random(options.seed, size);
+  take(blocks[count], size, random.next());
+  resident_bytes();
   const std::uint64_t before = resident_bytes();
   std::uint64_t usable = 0;
-  Random random(options.seed, size);
-  for (Block& block : blocks.part(0, count)) {
-    block = {must_malloc(size), size, random.next()};
-    const std::size_t real = malloc_usable_size(block.address);
-    if (real < size) fail_corruption("malloc_usable_size is below what was asked for");
-    usable += real;
-    touch(block.address, size, block.tag);
-  }
+  for (Block& block : blocks.part(0, count)) usable += take(block, size, random.next());
   const std::uint64_t after = resident_bytes();
-  for (Block& block : blocks.part(0, count)) check_touch(block.address, size, block.tag);
+  for (Block& block : blocks.part(0, count + 1)) check_touch(block.address, size, block.tag);
   const double asked = static_cast<double>(size) * static_cast<double>(count);
   const double grown = static_cast<double>(after > before ? after - before : 0);
   return {static_cast<double>(usable) / asked, grown / asked};
@@ -112,7 +118,7 @@ int main(int argc, char** argv) {
   parse_arguments(TIDEMARK_WORKLOAD, "Compares requests with what they take.", table, argc, argv);
   if (options.size_max < options.size_min) fail_usage("--size-max must not be below --size-min");
   Session session(TIDEMARK_WORKLOAD);
-  Table<Block> blocks(kBlocksMax);
+  Table<Block> blocks(kBlocksMax + 1);
   Worst usable;
   Worst resident;
   Checksum checksum;
