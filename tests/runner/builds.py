@@ -57,17 +57,15 @@ VARIANTS = (
         in_quick=True,
     ),
     Variant(
-        "address",
-        ("-DCMAKE_BUILD_TYPE=Debug", "-DEBB_SANITIZE=address", "-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g1"),
-        environment=(("ASAN_OPTIONS", "detect_leaks=0:abort_on_error=0:allocator_may_return_null=1"),),
-    ),
-    Variant(
-        "undefined",
+        "address_undefined",
         (
-            "-DCMAKE_BUILD_TYPE=Debug", "-DEBB_SANITIZE=undefined",
+            "-DCMAKE_BUILD_TYPE=Debug", "-DEBB_SANITIZE=address,undefined",
             "-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g1 -fno-sanitize-recover=undefined",
         ),  # fmt: skip
-        environment=(("UBSAN_OPTIONS", "print_stacktrace=1"),),
+        environment=(
+            ("ASAN_OPTIONS", "detect_leaks=0:abort_on_error=0:allocator_may_return_null=1"),
+            ("UBSAN_OPTIONS", "print_stacktrace=1"),
+        ),
     ),
     Variant(
         "thread",
