@@ -30,6 +30,7 @@ TINY: dict[str, tuple[str, ...]] = {
     "idle_threads": ("--threads", "4"),
     "lru_cache": ("--threads", "3", "--bound-mib", "1", "--inserts", "100", "--rounds", "3"),
     "park": ("--wakeups", "60"),
+    "park_swept": ("--rounds", "2", "--fill-mib", "2", "--wakeups", "10", "--spread-ms", "3"),
     "purge_behind": ("--workers", "3", "--size-max-kib", "1200", "--replacements", "2", "--spread-ms", "4",
                      "--idle-ms", "0"),
     "realloc": ("--iterations", "2000"),
