@@ -117,20 +117,28 @@ void thread_thaw(Thread* thread) {
   os::wake(gate_word(thread), INT32_MAX);
 }
 
+namespace {
+
+// The sweep pauses after the page at hand when it sees that the thread wants its heaps back.
+EBB_COLD void wait_for_sweep(Thread* thread) {
+  thread->wants_back.store(true, std::memory_order_relaxed);
+  for (int spins = 0;; ++spins) {
+    uint32_t state = kParked;
+    if (thread->gate.compare_exchange_weak(state, kRunning, std::memory_order_acquire)) break;
+    if (state == kRunning) break;
+    if (spins > 256) os::wait(gate_word(thread), state, 1000000);
+    cpu_relax();
+  }
+  thread->wants_back.store(false, std::memory_order_relaxed);
+}
+
+}  // namespace
+
 void thread_unpark(Thread* thread) {
   uint32_t state = kParked;
   if (EBB_UNLIKELY(!thread->gate.compare_exchange_strong(state, kRunning, std::memory_order_acquire,
                                                          std::memory_order_relaxed))) {
-    // The sweep pauses after the page at hand when it sees this.
-    thread->wants_back.store(true, std::memory_order_relaxed);
-    for (int spins = 0;; ++spins) {
-      state = kParked;
-      if (thread->gate.compare_exchange_weak(state, kRunning, std::memory_order_acquire)) break;
-      if (state == kRunning) break;
-      if (spins > 256) os::wait(gate_word(thread), state, 1000000);
-      cpu_relax();
-    }
-    thread->wants_back.store(false, std::memory_order_relaxed);
+    wait_for_sweep(thread);
   }
   tls_owner = thread->id();
   tls_heap = thread->current;

@@ -11,10 +11,9 @@ namespace ebb {
 
 namespace {
 
-// Nobody will sweep for this thread: it gives up here and now what it keeps in reserve.
-EBB_COLD bool sweep_inline() {
-  collect(false);
-  return false;
+// Whether there is work for a sweep: left from one that the thread interrupted, or made by its slow path since.
+EBB_INLINE bool has_work(const Thread* thread) {
+  return thread->touched.load(std::memory_order_relaxed) || thread->sweep_class != 0;
 }
 
 // Park from inside the thread's own slow path (a signal handler that blocks): the heaps are in use.
@@ -24,22 +23,15 @@ EBB_COLD bool stay(Thread* thread) {
   return false;
 }
 
-}  // namespace
-
-bool park_begin() {
-  if (EBB_UNLIKELY(option(Option::k_scavenger) == 0)) return sweep_inline();
-  Thread* thread = thread_self_if_any();
-  if (thread == nullptr || tls_owner == kNobodyHere) return true;  // nothing to hand over, or begun twice
-  // Work is left from a sweep that this thread interrupted, or made by its slow path since.
-  bool has_work = thread->touched.load(std::memory_order_relaxed) || thread->sweep_class != 0;
-  if (EBB_UNLIKELY(has_work) && EBB_UNLIKELY(!scavenger_ensure())) return sweep_inline();
-  // From here on the thread's own fast paths leave its pages alone, whoever calls them.
+// From the first two lines on the thread's own fast paths leave its pages alone, whoever calls them.
+EBB_INLINE bool hand_over(Thread* thread, bool had_work) {
   tls_heap = &g_empty_heap;
   tls_owner = kNobodyHere;
   compiler_barrier();
   EBB_TEST_POINT("park.handing");
   uint32_t state = kRunning;
-  while (!thread->gate.compare_exchange_weak(state, kParked, std::memory_order_seq_cst, std::memory_order_relaxed)) {
+  while (EBB_UNLIKELY(!thread->gate.compare_exchange_weak(state, kParked, std::memory_order_seq_cst,
+                                                          std::memory_order_relaxed))) {
     if (state == kParked || state == kSweeping) return true;  // a signal handler has parked
     if (state == kBusy) return stay(thread);
     state = kRunning;  // frozen by a fork for a moment
@@ -47,8 +39,28 @@ bool park_begin() {
   }
   EBB_TEST_POINT("park.begun");
   // Read again: a signal handler may have allocated just before the gate was handed over.
-  if (EBB_UNLIKELY(has_work || thread->touched.load(std::memory_order_relaxed))) scavenger_notice_park();
+  if (had_work || thread->touched.load(std::memory_order_relaxed)) scavenger_notice();
   return true;
+}
+
+// There is no scavenger, or it is to do nothing. It is started for a thread that has work for it; where that cannot be
+// the thread gives up here and now what it keeps in reserve.
+EBB_COLD bool park_begin_unswept(Thread* thread) {
+  bool work = thread != nullptr && tls_owner != kNobodyHere && has_work(thread);
+  if (option(Option::k_scavenger) == 0 || (work && !scavenger_ensure())) {
+    collect(false);
+    return false;
+  }
+  return thread == nullptr || tls_owner == kNobodyHere || hand_over(thread, work);
+}
+
+}  // namespace
+
+bool park_begin() {
+  Thread* thread = thread_self_if_any();
+  if (EBB_UNLIKELY(!g_scavenger_sweeps.load(std::memory_order_relaxed))) return park_begin_unswept(thread);
+  if (thread == nullptr || tls_owner == kNobodyHere) return true;  // nothing to hand over, or begun twice
+  return hand_over(thread, has_work(thread));
 }
 
 void park_end() {

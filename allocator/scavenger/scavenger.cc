@@ -14,14 +14,17 @@
 #include "stats/counters.h"
 
 namespace ebb {
+
+constinit std::atomic<bool> g_scavenger_sweeps{false};
+constinit std::atomic<uint32_t> g_armings{0};
+constinit std::atomic<bool> g_scavenger_sleeps{false};
+
 namespace {
 
 enum Mode : int64_t { kOff = 0, kOn = 1, kEager = 2 };
 enum RunState : int { kIdle, kStarting, kRunningThread, kInline };
 
 constinit std::atomic<int> g_run_state{kIdle};
-constinit std::atomic<uint32_t> g_armings{0};  // futex word: counts the calls of on_armed
-constinit std::atomic<bool> g_sleeping{false};  // without a deadline
 constinit uint32_t g_tick_word = 0;            // never changes: what timed sleeps wait for
 constinit std::atomic<uint64_t> g_holes_due_ns{0};  // when sparse pages are punched; 0: none seen
 constinit std::atomic<uint64_t> g_inline_due_ns{0};
@@ -46,7 +49,7 @@ void run() {
   g_scavenger_present.store(true, std::memory_order_relaxed);
   g_run_state.store(kRunningThread, std::memory_order_release);
   // From now on every dirty slice counts: waking a thread costs less than keeping memory.
-  if (option(Option::k_scavenger) != kOff) g_arm_threshold_slices.store(1, std::memory_order_relaxed);
+  scavenger_reconfigure();
   for (;;) {
     uint32_t seen = g_armings.load(std::memory_order_acquire);
     if (scavenger_pass(os::monotonic_ns())) {
@@ -55,22 +58,17 @@ void run() {
       begin_generation();
     } else {
       EBB_TEST_POINT("scavenger.sleep");
-      g_sleeping.store(true, std::memory_order_seq_cst);
+      g_scavenger_sleeps.store(true, std::memory_order_seq_cst);
       os::wait(armings_word(), seen, UINT64_MAX);
-      g_sleeping.store(false, std::memory_order_relaxed);
+      g_scavenger_sleeps.store(false, std::memory_order_relaxed);
     }
   }
 }
 
 // The arenas' hook: inside slow paths, so it only leaves word.
 void on_armed() {
-  // Sequentially consistent with g_sleeping: either this sees the sleeper, or the sleeper sees this.
-  g_armings.fetch_add(1, std::memory_order_seq_cst);
-  if (g_run_state.load(std::memory_order_acquire) == kRunningThread) {
-    if (g_sleeping.load(std::memory_order_seq_cst)) os::wake(armings_word(), 1);
-  } else {
-    g_deferred.store(true, std::memory_order_relaxed);
-  }
+  scavenger_notice();
+  if (g_run_state.load(std::memory_order_acquire) != kRunningThread) g_deferred.store(true, std::memory_order_relaxed);
 }
 
 // No thread may be had: the slow paths purge, at the scavenger's times.
@@ -121,7 +119,8 @@ void on_deferred() {
 void after_fork_in_child() {
   g_process_id.store(os::process_id(), std::memory_order_relaxed);
   g_run_state.store(kIdle, std::memory_order_relaxed);
-  g_sleeping.store(false, std::memory_order_relaxed);
+  g_scavenger_sweeps.store(false, std::memory_order_relaxed);
+  g_scavenger_sleeps.store(false, std::memory_order_relaxed);
   g_scavenger_present.store(false, std::memory_order_relaxed);
   g_holes_due_ns.store(0, std::memory_order_relaxed);
   g_inline_due_ns.store(0, std::memory_order_relaxed);
@@ -157,8 +156,7 @@ bool scavenger_ensure() {
   return state == kStarting || state == kRunningThread;
 }
 
-// Counted even while the scavenger is awake: it may have looked at this thread already and be about to sleep.
-void scavenger_notice_park() { announce_armed(); }
+void scavenger_wake() { os::wake(armings_word(), 1); }
 
 bool scavenger_pass(uint64_t now_ns) {
   bool later = sweep_parked_threads(now_ns);
@@ -191,6 +189,7 @@ void scavenger_reconfigure() {
   g_purge_age.store(is_eager() ? 0 : kPurgeAge, std::memory_order_relaxed);
   bool on = option(Option::k_scavenger) != kOff;
   bool started = g_run_state.load(std::memory_order_acquire) == kRunningThread;
+  g_scavenger_sweeps.store(on && started, std::memory_order_relaxed);
   g_arm_threshold_slices.store(on && started ? 1 : first_threshold(), std::memory_order_relaxed);
 }
 
