@@ -6,6 +6,9 @@ particular start are in the other files of this folder.
 
 from __future__ import annotations
 
+import signal
+from pathlib import Path
+
 import pytest
 
 from case_programs import CASES, MISMATCHED, CaseCompiler, expect_success, run_case
@@ -114,3 +117,21 @@ def test_every_case_says_what_it_tries() -> None:
     for path in CASES.glob("[0-9]*"):
         first = path.read_text().splitlines()[0]
         assert first.startswith("// ") and len(first) > 40, path.name
+
+
+def test_core_dump_is_as_large_as_what_is_live(compiler: CaseCompiler, tmp_path: Path) -> None:
+    pattern = Path("/proc/sys/kernel/core_pattern").read_text(encoding="ascii").strip()
+    if "/" in pattern or pattern.startswith("|"):
+        pytest.skip(f"cores go elsewhere here (kernel.core_pattern is {pattern}): set it to `core`")
+    program = compiler.program("116_core_dump.c")
+    ended = run_case(program, prefix=("/usr/bin/env", f"--chdir={tmp_path}"))
+    assert ended.status == -signal.SIGABRT, ended.complaint
+    cores = list(tmp_path.glob("core*"))
+    assert len(cores) == 1, f"no core beside {list(tmp_path.iterdir())}"
+    resident = int(ended.output)
+    written = cores[0].stat().st_blocks * 512
+    apparent = cores[0].stat().st_size
+    print(f"{resident >> 20} MiB resident, core of {written >> 20} MiB written, {apparent >> 20} MiB apparent")
+    assert written <= resident + (4 << 20)
+    # What was accessible at the peak is in the file as holes; address space that is reserved only is not in it at all.
+    assert apparent <= 1 << 30
