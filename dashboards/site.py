@@ -40,7 +40,7 @@ COMPARISONS_SHOWN = 20
 
 RUNS_LISTED = 40
 
-_SHOWN_KINDS = ("bench", "run", "gate", "selftest", "bisect", "compare")
+_SHOWN_KINDS = ("bench", "run", "gate", "selftest", "bisect", "compare", "pin")
 """Which kind of run the matrix shows, by preference: a whole bench before a part of it."""
 
 

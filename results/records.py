@@ -154,7 +154,7 @@ class Run:
     """One invocation of a command that measured something."""
 
     kind: str
-    """`bench`, `gate`, `compare`, `run`, `bisect`, `selftest`."""
+    """`bench`, `gate`, `compare`, `run`, `pin`, `bisect`, `selftest`."""
     command: str
     suite_revision: str
     environment: Environment

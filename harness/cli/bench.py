@@ -8,7 +8,16 @@ from dataclasses import replace
 import click
 
 from harness.build.arms import loop_arm, missing_pin_arm, pin_arm, reference_arm, tree_arm
-from harness.cli.context import Context, command_line, console, json_option, pass_context, print_json, warn_of_load
+from harness.cli.context import (
+    Context,
+    command_line,
+    console,
+    json_option,
+    pass_context,
+    print_json,
+    resume_option,
+    warn_of_load,
+)
 from harness.collect.providers import instruction_counter
 from harness.collect.session import Session
 from harness.model.arm import Arm
@@ -32,7 +41,7 @@ REPEATS: dict[Profile, dict[str, int]] = {"quick": {}, "full": {"hyperfine": 3}}
     "--all-variants", is_flag=True, help="Every variant; default for the fixed set: the first of each workload."
 )
 @click.option("--dashboard/--no-dashboard", default=True, show_default=True, help="Draw the static site afterwards.")
-@click.option("--resume", is_flag=True, help="Go on with the last bench if it was stopped, same options assumed.")
+@resume_option
 @json_option
 @pass_context
 def command(

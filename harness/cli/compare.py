@@ -16,8 +16,8 @@ from harness.analyze.verdict import Outcome, Verdict
 from harness.build.arms import reference_arm
 from harness.build.commands import git
 from harness.build.revision import repository_of
+from harness.cli.context import Context, command_line, console, json_option, pass_context, print_json, resume_option
 from harness.cli.gate import counter_option
-from harness.cli.context import Context, command_line, console, json_option, pass_context, print_json
 from harness.collect.environment import read_environment
 from harness.collect.providers import instruction_counter
 from harness.collect.session import Session
@@ -58,12 +58,13 @@ DEFAULT_CONTROL = "glibc"
 )
 @click.option("--control", "controls", multiple=True, metavar="NAME", help="Control arms; default: glibc.")
 @counter_option
+@resume_option
 @click.option("--explain/--no-explain", default=True, show_default=True, help="Say where the difference lies.")
 @json_option
 @pass_context
 def command(
     context: Context, a: str, b: str, quick: bool, workloads: tuple[str, ...], metrics: tuple[str, ...],
-    allocator: str | None, controls: tuple[str, ...], counter: str | None, explain: bool, as_json: bool,
+    allocator: str | None, controls: tuple[str, ...], counter: str | None, resume: bool, explain: bool, as_json: bool,
 ) -> int:  # fmt: skip
     """Compare two builds: A and B are commits, `tree`, allocators of allocators.toml, or NAME@COMMIT.
 
@@ -92,8 +93,11 @@ def command(
         before, after, unchanged_code(docket) or [], notes=_workload_changes(context, config, before, after)
     )
     if not comparison.verdicts:
+        stopped = context.stopped_run("compare") if resume else None
         control_arms = [reference_arm(context.layout, control) for control in control_configs]
-        with Session(context.layout, context.store(), "compare", command_line(), progress_for()) as session:
+        with Session(
+            context.layout, context.store(), "compare", command_line(), progress_for(), resume=stopped
+        ) as session:
             _measure(context, docket, control_arms, session, comparison, thresholds)
             if explain:
                 explained = trial.explain(docket, comparison.verdicts, session, trial.moved_at_all)
@@ -124,23 +128,27 @@ def _measure(
     thresholds: Thresholds,
 ) -> None:
     """Measure until every case is decided, with the controls at the begin and at the end."""
-    first = _control_jobs(docket, control_arms)
+    first = _control_jobs(docket, control_arms, 0)
     jobs = [*first, *docket.wanted()]
     measured = session.execute(jobs)
     begin = measured[: len(first)]
     docket.take(jobs[len(first) :], measured[len(first) :])
     verdicts = trial.measure(docket, session)
-    end = session.execute(_control_jobs(docket, control_arms))
+    end = session.execute(_control_jobs(docket, control_arms, 1))
     comparison.controls = _judge_controls(context, docket, begin, end, thresholds)
     comparison.verdicts = [_beside_controls(verdict, comparison.controls) for verdict in verdicts]
 
 
-def _control_jobs(docket: Docket, control_arms: Sequence[Arm]) -> list[Job]:
-    """Return one counting job a workload and control: the counts are what a changed workload shows in at once."""
+def _control_jobs(docket: Docket, control_arms: Sequence[Arm], repeat: int) -> list[Job]:
+    """Return one counting job a workload and control: the counts are what a changed workload shows in at once.
+
+    `repeat` is 0 at the begin and 1 at the end, so that a resumed comparison never takes one for the other.
+    """
     jobs = []
     for workload, variant, provider in _counted(docket.entries):
         jobs += [
-            Job(arm, workload, variant, provider, docket.profile, 0, docket.next_position()) for arm in control_arms
+            Job(arm, workload, variant, provider, docket.profile, repeat, docket.next_position())
+            for arm in control_arms
         ]
     return jobs
 

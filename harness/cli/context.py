@@ -107,6 +107,13 @@ def json_option(function: Function) -> Function:
     )
 
 
+def resume_option(function: Function) -> Function:
+    """Add `--resume`: what the last run of the same kind measured before it was stopped is not measured again."""
+    return click.option(
+        "--resume", is_flag=True, help="Go on with the last one if it was stopped, same options assumed."
+    )(function)
+
+
 def print_json(value: object) -> None:
     """Print a result for machines."""
     json.dump(value, sys.stdout, indent=1, default=str)

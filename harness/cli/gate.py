@@ -18,7 +18,7 @@ from harness.analyze.evidence import sentences_of
 from harness.analyze.sides import SIDE_HELP, side
 from harness.analyze.thresholds import load_thresholds
 from harness.analyze.verdict import Outcome, Verdict, format_quantity
-from harness.cli.context import Context, command_line, console, json_option, pass_context
+from harness.cli.context import Context, command_line, console, json_option, pass_context, resume_option
 from harness.build.arms import pinned_arm
 from harness.collect.environment import read_environment
 from harness.collect.providers import instruction_counter
@@ -52,6 +52,7 @@ counter_option = click.option(
     "--revision", "revision", metavar="BUILD", help="Judge this instead of the working tree, or of what is installed."
 )
 @counter_option
+@resume_option
 @click.option(
     "--inconclusive",
     type=click.Choice(["pass", "fail"]),
@@ -66,7 +67,7 @@ counter_option = click.option(
 @pass_context
 def command(
     context: Context, quick: bool, workloads: tuple[str, ...], allocator: str | None, pin: str | None,
-    revision: str | None, counter: str | None, inconclusive: str, junit: Path | None, markdown: Path | None,
+    revision: str | None, counter: str | None, resume: bool, inconclusive: str, junit: Path | None, markdown: Path | None,
     annotations: bool, as_json: bool,
 ) -> int:  # fmt: skip
     """Judge the working tree against the pin: exit 0 pass, 1 regression, 2 could not measure."""
@@ -93,7 +94,8 @@ def command(
     reasons: list[str] = []
     notes: list[str] = []
     if verdicts is None:
-        with Session(context.layout, store, "gate", command_line(), progress_for()) as session:
+        stopped = context.stopped_run("gate") if resume else None
+        with Session(context.layout, store, "gate", command_line(), progress_for(), resume=stopped) as session:
             verdicts = trial.measure(docket, session)
             explained = trial.explain(docket, verdicts, session, trial.regressed)
             trial.record_verdicts(docket, verdicts, explained.by_case, session)

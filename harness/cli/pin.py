@@ -89,7 +89,7 @@ def set_pin(
     arm = _arm_to_pin(context, config, revision)
     selection = select_set(context.workloads(), set_name)
     plan = build_plan([arm], selection, None, "quick", repeats, instruction_counter())
-    with Session(context.layout, context.store(), "run", command_line(), progress_for()) as session:
+    with Session(context.layout, context.store(), "pin", command_line(), progress_for()) as session:
         measurements = session.execute(plan)
     broken = next((m for m in measurements if m.status != "ok"), None)
     if broken is not None:
@@ -186,7 +186,7 @@ def _measure_again(context: Context, arm: Arm, pin: Pin, figures: Sequence[Figur
     pairs = {(figure.workload, figure.variant) for figure in figures}
     selection = [(w, v) for w in known.values() for v in w.variants if (w.name, v.name) in pairs]
     plan = build_plan([arm], selection, None, cast(Profile, pin.profile), 1, instruction_counter())
-    with Session(context.layout, context.store(), "run", command_line(), progress_for()) as session:
+    with Session(context.layout, context.store(), "pin", command_line(), progress_for()) as session:
         again = {figure.name: figure for figure in figures_of(session.execute(plan))}
     differences = []
     for figure in figures:

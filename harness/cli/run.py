@@ -7,7 +7,16 @@ from typing import cast
 import click
 
 from harness.build.arms import arm_named, reference_arm, tree_arm
-from harness.cli.context import Context, command_line, console, json_option, pass_context, print_json, warn_of_load
+from harness.cli.context import (
+    Context,
+    command_line,
+    console,
+    json_option,
+    pass_context,
+    print_json,
+    resume_option,
+    warn_of_load,
+)
 from harness.collect.providers import instruction_counter, provider_named
 from harness.collect.session import Session
 from harness.model.allocator import select_allocators
@@ -55,7 +64,7 @@ from harness.present.progress import progress_for
     show_default=True,
     help="Executions of each combination, interleaved ABBA.",
 )
-@click.option("--resume", is_flag=True, help="Go on with the last run if it was stopped, same options assumed.")
+@resume_option
 @json_option
 @pass_context
 def command(

@@ -33,12 +33,12 @@ class Scratch:
         self._temporary: Path | None = None
         self._lock = -1
 
-    def open(self) -> None:
-        """Remove what killed sessions left and make this session's folders.
+    def open(self) -> list[str]:
+        """Remove what killed sessions left, make this session's folders, and return the ids of the killed ones' runs.
 
         CannotMeasure when the same run still goes on elsewhere; OSError passes through.
         """
-        sweep(self._home)
+        dead = sweep(self._home)
         owner = self._folder / _OWNER
         if owner.exists():
             raise CannotMeasure(
@@ -52,6 +52,7 @@ class Scratch:
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         os.write(self._lock, str(self._temporary).encode())
         os.rename(unnamed, owner)
+        return dead
 
     def job(self, position: int) -> Path:
         """Return the folder of a job, made."""
@@ -86,8 +87,12 @@ class Scratch:
             self._lock = -1
 
 
-def sweep(home: Path) -> None:
-    """Remove the folders below `home` whose session is gone, and the temporary files that they name."""
+def sweep(home: Path) -> list[str]:
+    """Remove the folders below `home` whose session is gone, with the temporary files that they name.
+
+    Returns the names of the folders, which are the ids of the runs.
+    """
+    dead = []
     for owner in home.glob(f"*/{_OWNER}"):
         try:
             lock = os.open(owner, os.O_RDWR | os.O_CLOEXEC)
@@ -99,7 +104,9 @@ def sweep(home: Path) -> None:
             if named.is_absolute() and named.name.startswith(_PREFIX):
                 shutil.rmtree(named, ignore_errors=True)
             shutil.rmtree(owner.parent, ignore_errors=True)
+            dead.append(owner.parent.name)
         except BlockingIOError:
             continue  # its session still runs
         finally:
             os.close(lock)
+    return dead

@@ -7,7 +7,8 @@ there are processors, each on one of its own. The store is written from the call
 Invariants:
 1. A job that was planned has a row: `ok`, `failed` (it broke) or `skipped` (it never started), with the reason.
 2. On Ctrl-C every child ends, the run is marked `interrupted`, and what was stored stays. `resume` goes on there.
-3. Nothing that goes wrong with one job stops the others; only the store, the disk or the user do.
+3. A run whose process was killed is marked `interrupted` by the next session here.
+4. Nothing that goes wrong with one job stops the others; only the store, the disk or the user do.
 """
 
 from __future__ import annotations
@@ -40,11 +41,10 @@ from results.records import Measurement, Run, utc_now
 from results.store import Store
 
 
-RESUMABLE = {
-    "run": "; the same command with --resume goes on where it stopped",
-    "bench": "; the same command with --resume goes on where it stopped",
-}
-"""What an interrupted run of each kind can do; the others ask for their jobs one by one, so they begin again."""
+RESUMABLE = dict.fromkeys(
+    ("run", "bench", "gate", "compare"), "; the same command with --resume goes on where it stopped"
+) | {"bisect": "; the same command takes them from there"}
+"""What an interrupted run of each kind can do; the others begin again."""
 
 
 class Progress(Protocol):
@@ -157,7 +157,10 @@ class Session:
         self._launcher = launcher_path(self.layout)
         if self._resumed:
             self._refuse_other_machine()
-        self._scratch.open()
+        dead = self._scratch.open()
+        for run in self.store.runs(run_id=dead) if dead else ():
+            if run.status == "running" and run.id != self.run.id:
+                self.store.finish_run(run.id, "interrupted")
         if not self._resumed:
             self.store.begin_run(self.run)
         return self
