@@ -86,13 +86,13 @@ void Arena::unlink_purge_locked(Slice* span) {
 bool Arena::is_due_locked(uint8_t age) const {
   if (age == 0) return false;
   uint8_t now = current_generation();
-  uint8_t next = generation_after(now);
+  uint8_t youngest = generation_after(now);
   if (force_age_ != 0) {
-    // What was stamped since the forced purge began lies in (force_age_, next]; all else is older, however old.
+    // What was stamped since the forced purge began lies in (force_age_, youngest]; all else is older, however old.
     uint8_t behind = generations_between(force_age_, age);
-    if (behind == 0 || behind > generations_between(force_age_, next)) return true;
+    if (behind == 0 || behind > generations_between(force_age_, youngest)) return true;
   }
-  return age != next && generations_between(age, now) >= g_purge_age.load(std::memory_order_relaxed);
+  return age != youngest && generations_between(age, now) >= g_purge_age.load(std::memory_order_relaxed);
 }
 
 // The first run of due slices of the span in [begin, end), at most kPurgeStep long.
