@@ -54,7 +54,11 @@ class Context:
     def guide(self) -> Guide:
         """Return what the manifests say about tables."""
         known = load_workloads(self.layout).values()
-        return Guide({w.name: w.variants[0].name for w in known}, {w.name: w.metrics for w in known})
+        return Guide(
+            {w.name: w.variants[0].name for w in known},
+            {w.name: w.metrics for w in known},
+            {w.name: w.summary for w in known},
+        )
 
     def speed_table(self, measurements: Sequence[Measurement]) -> SpeedTable:
         """Return the speed table of a run's measurements."""

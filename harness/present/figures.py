@@ -48,6 +48,8 @@ class Guide:
     """Workload to the variant that is shown as the bare workload."""
     metrics: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Workload to the metrics that it is about."""
+    summaries: Mapping[str, str] = field(default_factory=dict)
+    """Workload to its one line."""
 
     def columns(self, workload: str) -> tuple[Column, ...]:
         """Return the columns of a workload: a time only where the workload is about time, then its own metrics."""
@@ -66,6 +68,8 @@ class Cell:
     value: float | None
     operations: int | None = None
     reason: str = ""
+    spread: float | None = None
+    """Half the range of the runs behind the figure, relative to it; None where there was one run."""
 
 
 def cell(measurements: Iterable[Measurement], column: Column) -> Cell:
@@ -76,7 +80,7 @@ def cell(measurements: Iterable[Measurement], column: Column) -> Cell:
         values = [_value(row, metric) for row in mine]
         known = [value for value in values if value is not None]
         if known:
-            return Cell(statistics.median(known), mine[0].operations)
+            return Cell(statistics.median(known), mine[0].operations, spread=_spread(mine, metric))
     providers = {provider for provider, _ in column.sources}
     for row in rows:
         if row.provider in providers and row.reason:
@@ -104,8 +108,20 @@ def _value(row: Measurement, metric: str) -> float | None:
     return statistics.median(medians) if medians else None
 
 
+def _spread(measurements: Sequence[Measurement], metric: str) -> float | None:
+    """Return half the range of all runs of one figure, relative to their median; None where that says nothing."""
+    runs = [
+        sample.value
+        for row in measurements
+        for sample in row.samples
+        if sample.metric == metric and sample.detail is None and (sample.checkpoint is None or sample.label == "run")
+    ]
+    middle = statistics.median(runs) if runs else 0.0
+    return (max(runs) - min(runs)) / 2 / middle if len(runs) > 1 and middle > 0 else None
+
+
 def show(value: float | None, unit: str) -> str:
-    """Return a figure with its unit, to about four digits."""
+    """Return a figure with its unit: counts exactly, all else to about four digits."""
     if value is None:
         return "–"
     if unit == "byte":
@@ -113,19 +129,28 @@ def show(value: float | None, unit: str) -> str:
     if unit == "s":
         return f"{value:.3f} s" if value >= 1 else f"{value * 1e3:.2f} ms"
     if unit == "ns":
-        return (
-            f"{value:.1f} ns" if value < 1e4 else f"{value / 1e3:,.1f} µs" if value < 1e7 else f"{value / 1e6:,.1f} ms"
-        )
+        for step, word in ((1e6, "ms"), (1e3, "µs")):
+            if value >= step:
+                return f"{_digits(value / step)} {word}"
+        return f"{_digits(value)} ns"
     if unit == "ratio":
         return f"{value:.3f}"
-    return f"{value:,.0f}" if value < 1e7 else _scaled(value, 1000.0, ("", "k", "M", "G"))
+    return f"{value:,.0f}" if value < 1e10 else _scaled(value, 1000.0, ("", "k", "M", "G", "T"))
 
 
 def ratio(value: float | None, base: float | None) -> str:
     """Return `value` as a multiple of `base`."""
     if value is None or not base:
         return "–"
-    return f"{value / base:.3f}×"
+    found = value / base
+    if found == 0 or found >= 0.1:
+        return f"{found:.3f}×"
+    return f"{found:.3g}×" if found >= 1e-4 else "<0.0001×"
+
+
+def _digits(value: float) -> str:
+    """Return a number with three digits, more where it has more before the point."""
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:,.0f}"
 
 
 def _scaled(value: float, step: float, units: Sequence[str]) -> str:

@@ -15,6 +15,9 @@ from rich.table import Table
 from harness.present.figures import Cell, Column, Guide, cell, ratio, show
 from results.records import Measurement
 
+NOTE_WIDTH_MIN = 24
+"""Columns of a note: narrower ones fold into a tower of syllables."""
+_TIMES = frozenset({"s", "ns"})
 _ROLE_ORDER = {"tree": 0, "pin": 1}
 
 
@@ -38,6 +41,8 @@ class Block:
     workload: str
     rows: tuple[Row, ...]
     columns: tuple[Column, ...]
+    summary: str = ""
+    """The workload's one line."""
 
     @property
     def base(self) -> Row | None:
@@ -57,22 +62,37 @@ def matrix(measurements: Sequence[Measurement], guide: Guide = Guide()) -> list[
         label = row.workload if row.variant == shown_bare else f"{row.workload}:{row.variant}"
         columns[label] = guide.columns(row.workload)
         blocks.setdefault(label, {}).setdefault((row.arm, row.build.allocator), []).append(row)
-    return [_block(label, arms, columns[label]) for label, arms in blocks.items()]
+    return [
+        _block(label, arms, columns[label], guide.summaries.get(label.partition(":")[0], ""))
+        for label, arms in blocks.items()
+    ]
 
 
 def as_table(blocks: Sequence[Block], console: Console) -> None:
     """Print the matrix for people: figures, and beside each its ratio to the first row."""
     for block in blocks:
-        table = Table(title=block.workload, title_justify="left", title_style="bold", show_edge=False, pad_edge=False)
+        title = f"{block.workload}: {block.summary}" if block.summary else block.workload
+        table = Table(title=title, title_justify="left", title_style="bold", show_edge=False, pad_edge=False)
         table.add_column("allocator", no_wrap=True)
         for column in block.columns:
             table.add_column(column.title, justify="right", no_wrap=True)
             table.add_column("ratio", justify="right", no_wrap=True, style="dim")
-        table.add_column("note", overflow="fold")
-        for row in block.rows:
-            table.add_row(*_texts(row, block))
+        texts = [_texts(row, block) for row in block.rows]
+        noted = any(cells[-1] for cells in texts)
+        if noted:
+            table.add_column("note", overflow="fold", min_width=NOTE_WIDTH_MIN)
+        for cells in texts:
+            table.add_row(*(cells if noted else cells[:-1]))
         console.print(table)
         console.print()
+
+
+def spread_note(blocks: Sequence[Block]) -> str:
+    """Return what the ± in the tables means; nothing when there is none."""
+    cells = ((row.cells[c.key], c) for block in blocks for row in block.rows for c in block.columns)
+    if not any(found.spread is not None and column.unit in _TIMES for found, column in cells):
+        return ""
+    return "±: half the range of the runs behind a time; arms that differ by less are not told apart by it"
 
 
 def as_markdown(blocks: Sequence[Block]) -> str:
@@ -108,12 +128,14 @@ def as_data(blocks: Sequence[Block]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _block(label: str, arms: dict[tuple[str, str], list[Measurement]], columns: tuple[Column, ...]) -> Block:
+def _block(
+    label: str, arms: dict[tuple[str, str], list[Measurement]], columns: tuple[Column, ...], summary: str
+) -> Block:
     ordered = sorted(arms.items(), key=lambda item: _ROLE_ORDER.get(item[0][0], 2))
     cells = {key: {column.key: cell(rows, column) for column in columns} for key, rows in ordered}
     shown = tuple(c for c in columns if any(by_key[c.key].value is not None for by_key in cells.values()))
     rows = tuple(_row(role, allocator, found, cells[(role, allocator)], shown) for (role, allocator), found in ordered)
-    return Block(label, rows, shown or columns[:1])
+    return Block(label, rows, shown or columns[:1], summary)
 
 
 def _row(role: str, allocator: str, found: list[Measurement], cells: dict[str, Cell], shown: tuple[Column, ...]) -> Row:
@@ -135,7 +157,10 @@ def _texts(row: Row, block: Block) -> list[str]:
     texts = [row.arm]
     base = block.base
     for column in block.columns:
-        value = row.cells[column.key].value
-        texts += [show(value, column.unit), ratio(value, base.cells[column.key].value if base else None)]
+        found = row.cells[column.key]
+        value, text = found.value, show(found.value, column.unit)
+        if found.spread is not None and column.unit in _TIMES:
+            text += f" ±{100.0 * found.spread:.0f} %"
+        texts += [text, ratio(value, base.cells[column.key].value if base else None)]
     note = "; ".join(part for part in (row.modes, row.reason) if part)
     return [*texts, note]

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from harness.model.errors import EXIT_CANNOT_MEASURE, EXIT_FINE
 from harness.present.figures import Guide
-from harness.present.matrix import as_data, as_table, matrix
+from harness.present.matrix import as_data, as_table, matrix, spread_note
 from harness.present.summary import geometric_means, print_summary
 from results.records import Measurement
 
@@ -38,6 +38,9 @@ def print_outcome(
     blocks = matrix(measurements, guide)
     as_table(blocks, console)
     print_summary(blocks, console)
+    note = spread_note(blocks)
+    if note:
+        console.print(note, markup=False, highlight=False, soft_wrap=True)
     failed = [m for m in measurements if m.status == "failed"]
     skipped = [m for m in measurements if m.status == "skipped"]
     for reason in dict.fromkeys(m.reason for m in (*failed, *skipped)):

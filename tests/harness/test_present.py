@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from harness.present.figures import COLUMNS, Guide, cell, ratio, show
-from harness.present.matrix import as_data, as_markdown, as_table, matrix
+from harness.present.matrix import as_data, as_markdown, as_table, matrix, spread_note
 from harness.present.outcome import exit_code, outcome_data, print_outcome
 from harness.present.progress import EstimatedTime, PlainProgress, TerminalProgress
 from harness.present.summary import geometric_means
@@ -47,6 +47,14 @@ class TestCells:
         rows = [Measurement(**{**measurement.__dict__, "samples": samples})]
         assert cell(rows, COLUMNS[-1]).value == pytest.approx(100.0)
 
+    def test_a_time_says_how_far_its_runs_lie_apart(self):
+        runs = tuple(Sample("wall_s", "s", v, checkpoint=i, label="run") for i, v in enumerate((1.0, 1.1, 1.4)))
+        rows = [Measurement(**{**row(provider="hyperfine").__dict__, "samples": runs})]
+        assert cell(rows, WALL).spread == pytest.approx(0.2 / 1.1)
+        (block,) = matrix(rows, Guide({}, {}, {"churn": "One line."}))
+        assert "1.100 s ±18 %" in as_markdown([block]) and block.summary == "One line."
+        assert "not told apart" in spread_note([block]) and spread_note(matrix([row(instructions=1.0)])) == ""
+
     def test_a_missing_figure_keeps_its_reason(self):
         found = cell([row(status="failed", reason="it broke")], INSTRUCTIONS)
         assert found.value is None and found.reason == "it broke"
@@ -57,7 +65,8 @@ class TestCells:
             (None, "s", "–"), (512, "byte", "512 B"), (1536, "byte", "1.50 KiB"), (3 << 20, "byte", "3.00 MiB"),
             (0.0123, "s", "12.30 ms"), (2.5, "s", "2.500 s"), (20.54, "ns", "20.5 ns"),
             (25000.0, "ns", "25.0 µs"), (4.2e7, "ns", "42.0 ms"), (1.1234, "ratio", "1.123"),
-            (9999999, "count", "9,999,999"), (12345678, "count", "12.35 M"),
+            (9999999, "count", "9,999,999"), (12345678, "count", "12,345,678"),
+            (1.2345e10, "count", "12.35 G"), (652.0, "ns", "652 ns"), (1333800.0, "ns", "1.33 ms"),
         ],
     )  # fmt: skip
     def test_figures_carry_their_unit(self, value, unit, text):
@@ -65,7 +74,10 @@ class TestCells:
 
     @given(st.floats(1, 1e15), st.floats(1, 1e15))
     def test_a_ratio_is_a_ratio(self, value, base):
-        assert float(ratio(value, base).rstrip("×")) == pytest.approx(value / base, abs=0.0006)
+        assert float(ratio(value, base).rstrip("×").lstrip("<")) == pytest.approx(value / base, abs=0.0006)
+
+    def test_a_small_ratio_is_not_nothing(self):
+        assert (ratio(652.0, 1.666e6), ratio(1.0, 1e9), ratio(0.0, 5.0)) == ("0.000391×", "<0.0001×", "0.000×")
 
     def test_no_ratio_to_nothing(self):
         assert ratio(1.0, None) == ratio(None, 1.0) == ratio(1.0, 0.0) == "–"

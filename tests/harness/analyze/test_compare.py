@@ -125,3 +125,21 @@ def test_bad_input_is_one_sentence_and_exit_2(tidemark: Tidemark, checkout: Plan
         answer = tidemark(*arguments)
         assert answer.code == 2, arguments
         assert sentence in answer.err, answer.err
+
+
+def test_a_changed_workload_is_told_from_a_changed_allocator(
+    tidemark: Tidemark, checkout: PlantedCheckout, slower_free: str
+) -> None:
+    words = ("compare", checkout.clean, slower_free, "--quick", "-w", "pairs")
+    first = tidemark(*words)
+    assert "so what moved is the allocator" in first.out and "workload changed" not in first.out
+    manifest = checkout.layout.workloads / "pairs" / "workload.toml"
+    text = manifest.read_text()
+    assert '"100000"' in text
+    try:
+        manifest.write_text(text.replace('"100000"', '"101000"'))
+        second = tidemark(*words)
+    finally:
+        manifest.write_text(text)
+    assert second.code == 1, "both arms ran the changed workload, so the comparison stands"
+    assert "glibc's own count moved by" in second.out and "the workload changed, not the allocator" in second.out

@@ -8,17 +8,17 @@ import pytest
 
 from harness.analyze.planted import PLANTS, PlantedCheckout, with_switches
 from harness.analyze.simulate import Rate
-from harness.cli.selftest import broken_promises
+from harness.cli.selftest import VERDICTS_SHORT, broken_promises
 from tests.harness.analyze.conftest import Tidemark
 
 
 def test_every_planted_change_is_named_and_nothing_else_is(tidemark: Tidemark) -> None:
-    answer = tidemark("selftest", "--verdicts", "3", "--json")
+    answer = tidemark("selftest", "--short", "--json")
     document = json.loads(answer.out)
     assert [trial["name"] for trial in document["planted"] if not trial["right"]] == []
     assert document["detected"] == len(PLANTS) + 1
-    for workload in ("pairs", "rounds"):
-        assert document["against_itself"][workload] == {"verdicts": 3, "false_alarms": 0, "promise_kept": True}
+    for workload, verdicts in VERDICTS_SHORT.items():
+        assert document["against_itself"][workload] == {"verdicts": verdicts, "false_alarms": 0, "promise_kept": True}
     assert answer.code == 0
 
 
