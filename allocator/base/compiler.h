@@ -17,6 +17,13 @@
 
 namespace ebb {
 
+// Whether another thread that sees a store sees all that were made before it.
+#if defined(__x86_64__)
+constexpr bool kStoresKeepTheirOrder = true;
+#else
+constexpr bool kStoresKeepTheirOrder = false;
+#endif
+
 // Keeps the compiler from moving memory accesses across this point. Partner: fork, which snapshots the
 // memory of threads that it does not stop (heap/fork.cc).
 EBB_INLINE void compiler_barrier() { __asm__ volatile("" ::: "memory"); }

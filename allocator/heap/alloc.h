@@ -76,7 +76,7 @@ EBB_INLINE void release(void* p) {
   block->next = page->free;
   compiler_barrier();  // a fork child must find the list well linked
   page->free = block;
-  if (EBB_UNLIKELY(--page->countdown == 0)) release_emptied(page);
+  if (EBB_UNLIKELY(page_count_down(page))) release_emptied(page);
 }
 
 // A block of the class of an aligned request if the thread has one listed; null: ask allocate_aligned, which

@@ -5,10 +5,10 @@
 #include "arena/cage.h"
 #include "base/bits.h"
 #include "base/test_point.h"
+#include "heap/handover.h"
 #include "heap/shared_pages.h"
 #include "heap/subprocess.h"
 #include "os/os.h"
-#include "page/remote.h"
 
 namespace ebb {
 namespace {
@@ -72,46 +72,6 @@ void note_begun(Thread* thread, FirstClassHeap* heap) {
   // It may have ended: then the thread has no part in it; or it is another heap by now, for which the same holds.
   ThreadHeap* part = part_at_hand(last_but_one);
   if (part != nullptr && part->has_stale_tails) trim_stale_tails(part);
-}
-
-// Leaves the pages of a part to a thread that may be in a fast path of free just now, so that only the thread
-// itself can say when it is not. What stands in the part's lists is nobody's any more and comes back as if
-// another thread had freed it.
-void hand_over(Thread* thread, ThreadHeap* part) {
-  for (size_t cls = 0; cls < kClassCount; ++cls) {
-    for (Block* block = part->free[cls]; block != nullptr;) {
-      Block* next = block->next;
-      bool claimed = remote::push(part->active[cls], block);
-      EBB_ASSERT(!claimed);
-      (void)claimed;
-      block = next;
-    }
-    part->free[cls] = nullptr;
-    for (Page* page : {part->active[cls], part->spare[cls]}) {
-      if (page == nullptr) continue;
-      page->prev = thread->handover;
-      thread->handover = page;
-      thread->touched = true;
-    }
-    part->active[cls] = part->spare[cls] = nullptr;
-  }
-}
-
-// Takes pages of a heap that is destroyed out of what a thread still has to give up. Those are there only when the
-// heap inherited them from a deleted one.
-void drop_handover(Thread* thread, FirstClassHeap* heap) {
-  bool own = thread == thread_self_if_any();
-  if (!own) thread_freeze(thread);  // its own pages were given up when it entered, in detach_own
-  Page** link = &thread->handover;
-  while (Page* page = *link) {
-    if (page->heap.load(std::memory_order_relaxed) == heap) {
-      *link = as_page(page->prev);
-      page->prev = nullptr;
-    } else {
-      link = reinterpret_cast<Page**>(&page->prev);
-    }
-  }
-  if (!own) thread_thaw(thread);
 }
 
 // The thread whose part is first in the heap's list; null when there is none.
@@ -200,13 +160,13 @@ bool parts_detach(FirstClassHeap* heap, bool keep_blocks) {
   bool drop = !keep_blocks && heap->inherits;
   if (!drop && (!has_others || first_thread(heap) == nullptr)) return true;
   LockGuard registry(g_thread_lock);
-  for (Thread* thread = g_threads; drop && thread != nullptr; thread = thread->next) drop_handover(thread, heap);
+  for (Thread* thread = g_threads; drop && thread != nullptr; thread = thread->next) handover_drop(thread, heap);
   while (Thread* thread = first_thread(heap)) {
     EBB_TEST_POINT("heap.before_freeze");
     bool parked = thread_freeze(thread);
     // It may have ended its part before it froze; then there may be another thread's.
     if (ThreadHeap* part = part_find(thread, heap)) {
-      if (keep_blocks) parked ? thread_heap_release(part, false) : hand_over(thread, part);
+      if (keep_blocks) parked ? thread_heap_release(part, false) : handover_add(thread, part);
       unlink(thread, heap, part);
     }
     thread_thaw(thread);

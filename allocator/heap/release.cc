@@ -1,5 +1,7 @@
 // The slow half of freeing: pages of other threads and of nobody, large blocks, pages that became empty.
+#include "base/test_point.h"
 #include "heap/alloc.h"
+#include "heap/handover.h"
 #include "heap/large.h"
 #include "heap/misuse.h"
 #include "heap/parts.h"
@@ -40,12 +42,20 @@ EBB_NOINLINE void release_claimed(Page* page) {
   run_deferred();
 }
 
+// The last block of a page that a thread was left with (Thread::handover) came back.
+EBB_COLD void release_left(Page* page) {
+  EBB_TEST_POINT("page.last_back");
+  // Its owner may have given it up by now: then this is another's page or none, and nothing is found.
+  handover_collect(page->owner.load(std::memory_order_relaxed));
+  run_deferred();
+}
+
 EBB_INLINE void push_local(Page* page, Block* block) {
   if (!may_release(page, block)) return;
   block->next = page->free;
   compiler_barrier();  // as in release()
   page->free = block;
-  if (--page->countdown == 0) release_emptied(page);
+  if (page_count_down(page)) release_emptied(page);
 }
 
 }  // namespace
@@ -64,7 +74,8 @@ void release_foreign(void* p, Page* page) {
 #if defined(EBB_DEBUG)
   if (!page_is_block(page, p)) return report_invalid_pointer("free", p);
 #endif
-  if (EBB_UNLIKELY(remote::push(page, static_cast<Block*>(p)))) release_claimed(page);
+  remote::Pushed pushed = remote::push(page, static_cast<Block*>(p));
+  if (EBB_UNLIKELY(pushed != remote::kPushed)) pushed == remote::kClaimed ? release_claimed(page) : release_left(page);
 }
 
 void release_outside(void* p) {

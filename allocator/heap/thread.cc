@@ -41,13 +41,6 @@ void unlink_thread(Thread* thread) {
   (thread->prev != nullptr ? thread->prev->next : g_threads) = thread->next;
 }
 
-// The thread may have stopped between linking a freed block and counting it.
-void count_anew(Page* page) {
-  uint32_t free_blocks = 0;
-  for (Block* block = page->free; block != nullptr; block = block->next) ++free_blocks;
-  page->countdown = page->carved - page->hole_blocks - free_blocks;
-}
-
 // Puts the thread's list of one class back into its active page and gives both of its pages up.
 void release_class(ThreadHeap* heap, size_t cls, bool recount) {
   Page* active = heap->active[cls];
@@ -64,6 +57,12 @@ void release_class(ThreadHeap* heap, size_t cls, bool recount) {
 }
 
 }  // namespace
+
+void count_anew(Page* page) {
+  uint32_t free_blocks = 0;
+  for (Block* block = page->free; block != nullptr; block = block->next) ++free_blocks;
+  page->countdown = page->carved - page->hole_blocks - free_blocks;
+}
 
 Thread* thread_self() {
   if (EBB_LIKELY(tls_thread != nullptr)) return tls_thread;
@@ -145,7 +144,7 @@ void thread_unpark(Thread* thread) {
 }
 
 void thread_release_class(Thread* thread, size_t cls) {
-  thread_give_up_handover(thread, false);
+  handover_give_up(thread, false);
   release_class(&thread->main, cls, false);
   for (ThreadHeap* part = thread->heaps; part != nullptr; part = part->next) release_class(part, cls, false);
 }
@@ -156,17 +155,8 @@ void thread_heap_release(ThreadHeap* heap, bool recount) {
   }
 }
 
-void thread_give_up_handover(Thread* thread, bool recount) {
-  while (Page* page = thread->handover) {
-    thread->handover = as_page(page->prev);
-    page->prev = nullptr;
-    if (recount) count_anew(page);
-    page_release(page);
-  }
-}
-
 void thread_release_pages(Thread* thread, bool recount) {
-  thread_give_up_handover(thread, recount);
+  handover_give_up(thread, recount);
   thread_heap_release(&thread->main, recount);
   for (ThreadHeap* part = thread->heaps; part != nullptr; part = part->next) thread_heap_release(part, recount);
 }
@@ -177,7 +167,7 @@ void thread_forget(Thread* thread) {
 }
 
 void thread_forget_unlinked(Thread* thread) {
-  EBB_ASSERT(thread->heaps == nullptr && thread->handover == nullptr);
+  EBB_ASSERT(thread->heaps == nullptr && thread->handover.load(std::memory_order_relaxed) == nullptr);
   count(Counter::k_threads_gone);
   meta_give(thread, sizeof(Thread));
 }

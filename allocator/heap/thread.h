@@ -51,8 +51,9 @@ struct Thread {
   ThreadHeap main;               // for the main heap
   ThreadHeap* heaps = nullptr;   // its parts of first-class heaps (heap/parts.h)
   ThreadHeap* current = nullptr; // what malloc uses: `main`, unless the program has set another
-  // Pages of deleted heaps that are still this thread's: it gives them up when it next enters. Linked by prev.
-  Page* handover = nullptr;
+  // Pages of deleted heaps that are still this thread's, which may be freeing a block of one. It gives them up when it
+  // next enters; others give up those that are empty (heap/handover.h). Linked by prev.
+  std::atomic<Page*> handover{nullptr};
   Subprocess* subprocess = nullptr;  // what it has entered; null: the process's own world
   RecentPart recent[kRecentParts];
   // The heaps that it last began to use, ended ones too: see trim_stale_tails in heap/parts.cc.
@@ -74,8 +75,8 @@ EBB_TLS extern constinit thread_local Thread* tls_thread;
 Thread* thread_self();
 inline Thread* thread_self_if_any() { return tls_thread; }
 
-// Gives up the pages of Thread::handover; the caller holds the gate. `recount` as in thread_release_pages.
-EBB_COLD void thread_give_up_handover(Thread* thread, bool recount);
+// Gives up the pages of Thread::handover (heap/handover.h).
+EBB_COLD void handover_give_up(Thread* thread, bool recount);
 
 // The gate of the calling thread, entered while this lives. is_open() is false when the thread was already
 // inside: a signal handler has interrupted the slow path, and nothing may be touched.
@@ -87,7 +88,7 @@ class Gate {
                                                             std::memory_order_relaxed)) ||
             enter_slow();
     thread->touched.store(true, std::memory_order_relaxed);
-    if (EBB_UNLIKELY(thread->handover != nullptr) && open_) thread_give_up_handover(thread, false);
+    if (EBB_UNLIKELY(thread->handover.load(std::memory_order_relaxed) != nullptr) && open_) handover_give_up(thread, false);
   }
   EBB_INLINE ~Gate() {
     if (EBB_LIKELY(open_)) leave();
@@ -110,6 +111,9 @@ void thread_release_pages(Thread* thread, bool recount);
 
 // The same for one of its parts.
 void thread_heap_release(ThreadHeap* heap, bool recount);
+
+// The thread may have stopped between linking a freed block and counting it.
+void count_anew(Page* page);
 
 // Forgets a thread whose pages are given up and that has left its heaps; its structure is reused by another thread.
 void thread_forget(Thread* thread);

@@ -79,6 +79,12 @@ uint32_t page_fold_remote(Page* page) {
   return count;
 }
 
+bool page_is_all_back(Page* page) {
+  uint32_t handed_out = __atomic_load_n(&page->countdown, __ATOMIC_ACQUIRE);
+  if (handed_out != remote::count_of(page->remote.load(std::memory_order_acquire))) return false;
+  return kStoresKeepTheirOrder || os::process_barrier();
+}
+
 bool page_is_block(const Page* page, const void* p) {
   size_t offset = static_cast<size_t>(static_cast<const char*>(p) - page->start);
   return offset % page->block_bytes == 0 && offset / page->block_bytes < page->carved;

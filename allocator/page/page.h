@@ -77,6 +77,21 @@ static_assert(sizeof(Slice) == kCacheLine, "the owner's part is a cache line of 
 
 inline Page* as_page(Slice* slice) { return static_cast<Page*>(slice); }
 
+// The owner's free takes one off the countdown; true when it is at zero. Others may read it to see that a page which
+// its owner does not allocate from any more is empty (page_is_all_back): plain order of stores is enough where the
+// processor has it, and they see to it elsewhere. ThreadSanitizer has to be told.
+EBB_INLINE bool page_count_down(Page* page) {
+#if defined(__SANITIZE_THREAD__)
+  return __atomic_sub_fetch(&page->countdown, 1, __ATOMIC_RELEASE) == 0;
+#else
+  return --page->countdown == 0;
+#endif
+}
+
+// Without the owner, who allocates from it no more: whether all its blocks are back, and the owner is not in the
+// middle of freeing one. The blocks that the owner freed are counted last, so what it did before is done.
+bool page_is_all_back(Page* page);
+
 // The first slice of the page that `slice` belongs to.
 inline Page* page_head(Slice* slice) {
   return as_page(slice->kind == SliceKind::kPageInterior ? slice_before(slice, slice->back) : slice);

@@ -2,7 +2,7 @@
 //
 //   bits  0..19  head of the list of freed blocks: 1 + (offset in the page) / kBlockAlign; 0 for none
 //   bits 20..35  number of blocks in the list
-//   bits 36..51  ownerless pages: pushes until somebody must look at the page
+//   bits 36..51  pushes until somebody must look at the page: ownerless ones, and owned ones that are watched
 //   bit  52      ownerless
 //   bit  53      ownerless and sparse: the scavenger should punch holes in it
 //
@@ -19,6 +19,8 @@
 //  2. A pushed block stays in the list until the page's owner takes the list; nobody else ever does.
 //  3. On an ownerless page `remaining` is at least 1 and at most the number of live blocks. So the free that
 //     empties the page, at the latest, claims it: no page is ever empty, ownerless and unseen.
+//  4. On a watched page (watch()) it is the number of blocks that were live then, so the push that finds it used up
+//     is of the last one, unless the owner freed some itself.
 // A successful push or release has release order, taking or claiming has acquire order: the owner's plain
 // fields travel along.
 #pragma once
@@ -49,19 +51,26 @@ inline Block* head_of(const Page* page, uint64_t word) {
   return head == 0 ? nullptr : reinterpret_cast<Block*>(page->start + (head - 1) * kBlockAlign);
 }
 
-// Pushes a freed block. True: the page was ownerless and this push has claimed it.
-EBB_INLINE bool push(Page* page, Block* block) {
+enum Pushed : uint8_t {
+  kPushed = 0,
+  kClaimed,   // the page was ownerless and this push has claimed it
+  kLastBack,  // a watched page has no live block any more; it is its owner's still
+};
+
+// Pushes a freed block.
+EBB_INLINE Pushed push(Page* page, Block* block) {
   uint64_t head = static_cast<uint64_t>(reinterpret_cast<char*>(block) - page->start) / kBlockAlign + 1;
   uint64_t word = page->remote.load(std::memory_order_relaxed);
   for (;;) {
     block->next = head_of(page, word);
     uint64_t next = (((word & ~kHeadMask) | head) + kOneBlock) - kOnePush;
-    bool claim = (next >> kRemainingShift & kFieldMask) == 0;
-    if (claim) next = (next & ~(kOwnerless | kSparse)) | kOwned;
+    bool look = (next >> kRemainingShift & kFieldMask) == 0;
+    if (look) next = (next & ~(kOwnerless | kSparse)) | kOwned;
     EBB_TEST_POINT("remote.push");
     if (EBB_LIKELY(page->remote.compare_exchange_weak(word, next, std::memory_order_acq_rel,
                                                       std::memory_order_relaxed))) {
-      return claim;
+      if (EBB_LIKELY(!look)) return kPushed;
+      return (word & kOwnerless) != 0 ? kClaimed : kLastBack;
     }
   }
 }
@@ -75,6 +84,18 @@ inline Block* take(Page* page, uint32_t* count) {
   uint64_t word = page->remote.exchange(kOwned, std::memory_order_acquire);
   *count = count_of(word);
   return head_of(page, word);
+}
+
+// Watches an owned page with `handed_out` blocks that are live or pushed. The owner may be freeing some at this moment,
+// and be late to count them.
+inline void watch(Page* page, uint32_t handed_out) {
+  uint64_t word = page->remote.load(std::memory_order_relaxed);
+  uint64_t next;
+  do {
+    uint64_t live = handed_out - count_of(word);
+    if (live == 0) return;
+    next = (word & (kHeadMask | kFieldMask << kCountShift)) | live << kRemainingShift;
+  } while (!page->remote.compare_exchange_weak(word, next, std::memory_order_relaxed, std::memory_order_relaxed));
 }
 
 // Claims an ownerless page; false when it is owned by now.

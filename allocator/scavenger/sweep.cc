@@ -3,6 +3,7 @@
 #include "arena/arena_list.h"
 #include "base/test_point.h"
 #include "config/options.h"
+#include "heap/handover.h"
 #include "heap/heap.h"
 #include "heap/heap_lifetime.h"
 #include "heap/shared_pages.h"
@@ -101,6 +102,7 @@ size_t punch_heap(Heap* heap, uint64_t serial) {
 }  // namespace
 
 bool sweep_parked_threads(uint64_t now_ns) {
+  handover_collect_all();
   Sweep result;
   while ((result = sweep_step(now_ns)) == Sweep::kStep) {
   }

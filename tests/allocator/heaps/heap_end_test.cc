@@ -146,6 +146,45 @@ TEST_P(HeapDelete, LeavesPagesToAThreadOnlyUntilItComesBy) {
   EXPECT_NE(page->kind, SliceKind::kPage);
 }
 
+// It rests for ever, as far as the allocator knows, and others free the blocks.
+TEST_P(HeapDelete, GivesPagesOfARestingThreadBackWithTheirLastBlock) {
+  ebb_heap_t* heap = ebb_heap_new();
+  Worker owner;
+  std::vector<Held> all;
+  owner.run([&] { all = hold_many(heap, 60); });
+  std::vector<Page*> pages;
+  for (const Held& held : all) pages.push_back(page_of(held.bytes));
+  ASSERT_TRUE(ebb_heap_delete(heap));
+  expect_intact(all);
+  free_all(&all);
+  for (Page* page : pages) {
+    EXPECT_NE(page->kind, SliceKind::kPage);
+    EXPECT_NE(page->kind, SliceKind::kLarge);
+  }
+}
+
+// It freed a block itself, so no free of the others knows that it is the last one.
+TEST_P(HeapDelete, GivesPagesOfARestingThreadBackInAPurge) {
+  ebb_heap_t* heap = ebb_heap_new();
+  Worker owner;
+  Held its_own{}, others{};
+  owner.run([&] {
+    its_own = hold(heap, 200, 1);
+    others = hold(heap, 200, 2);
+  });
+  Page* page = page_of(others.bytes);
+  ASSERT_EQ(page, page_of(its_own.bytes));
+  ASSERT_TRUE(ebb_heap_delete(heap));
+  owner.run([&] { ebb_free(its_own.bytes); });
+  ebb_collect(true);
+  EXPECT_TRUE(others.is_intact());
+  ASSERT_EQ(page->kind, SliceKind::kPage);
+  ebb_free(others.bytes);
+  EXPECT_EQ(page->kind, SliceKind::kPage);
+  ebb_collect(true);
+  EXPECT_NE(page->kind, SliceKind::kPage);
+}
+
 INSTANTIATE_TEST_SUITE_P(Of, HeapDelete, testing::Values(true), [](const auto&) { return "AHeap"; });
 
 // ---- fork ----

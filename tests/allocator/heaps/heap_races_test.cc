@@ -129,6 +129,27 @@ TEST_P(HeapDeleteRace, RacingTheFreeThatClaimsAPage) {
   EXPECT_TRUE(ebb_heap_destroy(successor));
 }
 
+// The free of the last block in a page that a thread was left with finds the thread gone, and the page another's.
+TEST_P(HeapDeleteRace, TheLastFreeRacingTheOwnersEnd) {
+  ebb_heap_t* heap = ebb_heap_new();
+  Worker owner;
+  Held last{};
+  owner.run([&] { last = hold(heap, 200, 1); });
+  ASSERT_TRUE(ebb_heap_delete(heap));
+  Interleaving steps;
+  steps.hold("free", "page.last_back");
+  std::thread freer = steps.run("free", [&] { ebb_free(last.bytes); });
+  steps.wait_until_held("free");
+  owner.end();
+  EXPECT_NE(find_slice(last.bytes)->kind, SliceKind::kPage) << "it gave the page up";
+  ebb_heap_t* another = ebb_heap_new();
+  std::vector<Held> more = hold_many(another, 200);
+  steps.release("free");
+  freer.join();
+  expect_intact(more);
+  ASSERT_TRUE(ebb_heap_destroy(another));
+}
+
 // Heaps whose structures fill some slices, so that slices of them go back when all are ended.
 class ManyHeaps {
  public:

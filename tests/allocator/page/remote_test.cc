@@ -85,6 +85,31 @@ TEST_F(Remote, AClaimKeepsTheListAndEndsTheCountdown) {
   EXPECT_EQ(page_fold_remote(page()), 17u);
 }
 
+TEST_F(Remote, AWatchedPageTellsOfItsLastBlock) {
+  hand_all_out();
+  uint32_t i = 0;
+  for (; i < 3; ++i) ASSERT_EQ(remote::push(page(), bench_.block(i)), remote::kPushed);
+  remote::watch(page(), page()->countdown);
+  for (; i + 1 < page()->capacity; ++i) {
+    ASSERT_EQ(remote::push(page(), bench_.block(i)), remote::kPushed);
+    ASSERT_FALSE(page_is_all_back(page()));
+  }
+  EXPECT_EQ(remote::push(page(), bench_.block(i)), remote::kLastBack);
+  EXPECT_TRUE(page_is_all_back(page()));
+  EXPECT_FALSE(is_ownerless());
+}
+
+TEST_F(Remote, AWatchedPageWhoseOwnerFreesBlocksIsAllBackUntold) {
+  hand_all_out();
+  remote::watch(page(), page()->countdown);
+  bench_.push_local(bench_.block(0));
+  for (uint32_t i = 1; i < page()->capacity; ++i) {
+    ASSERT_FALSE(page_is_all_back(page()));
+    ASSERT_EQ(remote::push(page(), bench_.block(i)), remote::kPushed);
+  }
+  EXPECT_TRUE(page_is_all_back(page()));
+}
+
 TEST_F(Remote, AReleaseFailsWhenSomethingWasPushedMeanwhile) {
   hand_all_out();
   uint64_t stale = word();
