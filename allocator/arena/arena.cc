@@ -60,7 +60,7 @@ bool Arena::withdraw() {
   group_.store(this, std::memory_order_relaxed);  // nobody's
   low_ = high_ = top_ = committed_ = dirty_ = 0;
   armed_ = false;
-  purge_lists_[0] = purge_lists_[1] = nullptr;
+  for (Slice*& list : purge_lists_) list = nullptr;
   for (SpanBins& bins : bins_) bins = SpanBins();
   return true;
 }
@@ -221,17 +221,18 @@ void Arena::remove_free_locked(Slice* span) {
   span->kind = SliceKind::kNone;
 }
 
-// Frees [first, +slices), joined with free neighbours. Returns whether the arena has just been armed.
-bool Arena::give_locked(uint32_t first, uint32_t slices, bool dirty) {
-  uint8_t list = pending_list_ ^ 1;
+// Frees [first, +slices), joined with free neighbours. Returns whether the arena has just been armed. `refused`: by the
+// OS just now, so that there is nothing to arm for.
+bool Arena::give_locked(uint32_t first, uint32_t slices, bool dirty, bool refused) {
+  uint8_t list = refused ? kKeptList : pending_list_ ^ 1;
   uint32_t span_dirty = dirty ? slices : 0;
   if (dirty) set_ages(ages_ + first, slices, current_generation());
   dirty_ += span_dirty;
   slice_at(table_, first)->kind = SliceKind::kNone;
   slice_at(table_, first + slices - 1)->kind = SliceKind::kNone;
   auto join = [&](Slice* neighbour) {
-    // What a pass has still to look at stays in its list when it grows.
-    if (neighbour->dirty != 0 && neighbour->list == pending_list_) list = pending_list_;
+    // What a pass has still to look at stays in its list when it grows, and nothing that waits for one becomes kept.
+    if (neighbour->dirty != 0 && list != pending_list_ && neighbour->list != kKeptList) list = neighbour->list;
     span_dirty += neighbour->dirty;
     slices += neighbour->slices;
     remove_free_locked(neighbour);
@@ -248,7 +249,7 @@ bool Arena::give_locked(uint32_t first, uint32_t slices, bool dirty) {
     if (right->kind == SliceKind::kFree) join(right);
   }
   insert_free_locked(first, slices, span_dirty, list);
-  bool arm = dirty && !armed_ && !pinned_ && dirty_ >= g_arm_threshold_slices.load(std::memory_order_relaxed);
+  bool arm = dirty && !refused && !armed_ && !pinned_ && dirty_ >= g_arm_threshold_slices.load(std::memory_order_relaxed);
   armed_ = armed_ || arm;
   return arm;
 }

@@ -10,7 +10,7 @@
 //  3. age[i] != 0 exactly when slice i lies in a free span and may hold memory; a free span's `dirty` is the
 //     number of these.
 //  4. A free span with dirty != 0 is in the warm bins and in one purge list, another one in the cold bins.
-//  5. A dirty slice has an armed arena, or a pass that will still look at it (arena/purge.cc).
+//  5. A dirty slice has an armed arena, or a pass that will still look at it, or is kept (arena/purge.cc).
 #pragma once
 
 #include <atomic>
@@ -26,6 +26,10 @@
 
 namespace ebb {
 
+// Free memory ages by generations; it is due after this many. The scavenger begins a new generation every
+// purge_delay / kPurgeAge, so memory goes back between 3/4 and 4/4 of the delay after it was freed.
+constexpr uint8_t kPurgeAge = 4;
+extern std::atomic<uint8_t> g_purge_age;  // kPurgeAge, or 0 for at once
 uint8_t begin_generation();  // returns it
 uint8_t current_generation();
 
@@ -167,7 +171,7 @@ class Arena {
   void retag_locked(Slice* span, uint32_t slices);
   void insert_free_locked(uint32_t first, uint32_t slices, uint32_t dirty, uint8_t list);
   void remove_free_locked(Slice* span);
-  bool give_locked(uint32_t first, uint32_t slices, bool dirty);
+  bool give_locked(uint32_t first, uint32_t slices, bool dirty, bool refused = false);
   uint32_t count_dirty_locked(uint32_t first, uint32_t slices) const;
   uint32_t dirty_part_locked(const Slice* span, uint32_t first, uint32_t slices) const;
   void claim_memory_locked(uint32_t first, uint32_t slices, uint32_t dirty);
@@ -179,9 +183,12 @@ class Arena {
   enum class Look { kFound, kMore, kDrained };
   Look next_step_locked(Step* step);
   Look purge_step();
-  bool find_run_locked(Slice* span, Step* step);
-  bool find_run_in_locked(uint32_t begin, uint32_t end, Step* step) const;
+  bool find_run_locked(Slice* span, Step* step, bool* young);
+  bool find_run_in_locked(uint32_t begin, uint32_t end, Step* step, bool* young) const;
+  bool find_huge_run_locked(uint32_t begin, uint32_t end, Step* step, bool* young) const;
   bool is_due_locked(uint8_t age) const;
+  bool is_young_locked(uint8_t age) const;
+  void retry_kept_locked();
   bool run_step(const Step& step);
   void link_purge_locked(Slice* span, uint8_t list);
   void unlink_purge_locked(Slice* span);
@@ -198,6 +205,9 @@ class Arena {
   uint32_t forced_purges_ = 0;  // that are under way
   uint64_t passes_begun_ = 0;
   uint32_t purge_cursor_ = 0;  // where the last purged run ended
+  uint8_t refused_age_ = 255;  // marks what the OS has refused to take since it was last tried again
+  bool has_refused_ = false;   // some slices bear that mark
+  uint32_t passes_to_retry_ = kPurgeAge, retry_distance_ = kPurgeAge;
   char* table_ = nullptr;
   char* memory_ = nullptr;
   uint8_t* ages_ = nullptr;
@@ -207,7 +217,9 @@ class Arena {
   size_t table_end_ = 0;    // bytes of the table, and of the ages, that are accessible; the part in front of
   size_t ages_end_ = 0;     // the first usable slice's entry never is
   uint32_t used_ = 0, dirty_ = 0;
-  Slice* purge_lists_[2] = {nullptr, nullptr};
+  // Pending and fresh by turns, and kept.
+  static constexpr uint8_t kKeptList = 2;
+  Slice* purge_lists_[3] = {nullptr, nullptr, nullptr};
   SpanBins bins_[2];
 };
 
@@ -215,10 +227,6 @@ class Arena {
 // waits for well under a millisecond.
 constexpr SliceCount kPurgeStep{64};
 
-// Free memory ages by generations; it is due after this many. The scavenger begins a new generation every
-// purge_delay / kPurgeAge, so memory goes back between 3/4 and 4/4 of the delay after it was freed.
-constexpr uint8_t kPurgeAge = 4;
-extern std::atomic<uint8_t> g_purge_age;  // kPurgeAge, or 0 for at once
 // Held while a purge step calls the OS; fork takes it so that no child sees a half-done step.
 extern Lock g_purge_step_lock;
 

@@ -7,7 +7,13 @@
 //           while pending is not empty: look at one span
 //             a run of it is due       → take the run out (kPurging), unlock, call the OS, lock, put it back
 //             dirty but not yet due    → to fresh, arm
+//             nothing ever will be     → to kept
 //   give(): dirty memory goes to fresh (or to pending when it joins a span there), arm
+//
+// *Kept* are spans that time alone does not change: what the OS has refused to take, and, where huge pages are to stay
+// whole (option thp=full), parts of such pages. No pass looks at them, so that a process whose memory is locked comes to
+// rest. They come back when something is freed beside them, with a forced purge, and what was refused by passes at
+// doubling distances: those run when other memory is freed.
 //
 // Invariants:
 //  1. A span with a dirty slice is in exactly one of the lists, or the slice is in a kPurging run of a step.
@@ -26,6 +32,7 @@
 #include "arena/arena.h"
 #include "base/bits.h"
 #include "base/test_point.h"
+#include "config/options.h"
 #include "stats/counters.h"
 
 namespace ebb {
@@ -34,15 +41,27 @@ constinit Lock g_purge_step_lock{LockRank::kPurgeStep};
 
 namespace {
 
-// Generations run from 1 to 255 and around; 0 means clean.
+// Generations run from 1 to kGenerations and around; 0 means clean. The two numbers above mark what the OS has refused
+// to take: since it was last tried again, or before (Arena::refused_age_).
+constexpr uint8_t kGenerations = 253;
+static_assert(kGenerations < 254);
 constinit std::atomic<uint8_t> g_generation{1};
 
-uint8_t generation_after(uint8_t generation) { return static_cast<uint8_t>(generation == 255 ? 1 : generation + 1); }
-
-// On the circle of generations, forwards: 0 to 254.
-uint8_t generations_between(uint8_t from, uint8_t to) {
-  return static_cast<uint8_t>(to >= from ? to - from : to + 255 - from);
+uint8_t generation_after(uint8_t generation) {
+  return static_cast<uint8_t>(generation == kGenerations ? 1 : generation + 1);
 }
+
+// On the circle of generations, forwards: 0 to kGenerations - 1.
+uint8_t generations_between(uint8_t from, uint8_t to) {
+  return static_cast<uint8_t>(to >= from ? to - from : to + kGenerations - from);
+}
+
+constexpr int64_t kThpFull = 2;  // the option's word `full`
+constexpr uint32_t kHugeSlices = 2 * MiB >> kSliceShift;
+static_assert(kPurgeStep.value % kHugeSlices == 0, "a step is made of whole huge pages");
+
+// Passes until what was refused is tried again: one delay at first, half a minute at most.
+constexpr uint32_t kFirstRetry = kPurgeAge, kLastRetry = 1024;
 
 }  // namespace
 
@@ -85,6 +104,7 @@ void Arena::unlink_purge_locked(Slice* span) {
 
 bool Arena::is_due_locked(uint8_t age) const {
   if (age == 0) return false;
+  if (age > kGenerations) return age != refused_age_;
   uint8_t now = current_generation();
   uint8_t youngest = generation_after(now);
   if (force_age_ != 0) {
@@ -95,10 +115,15 @@ bool Arena::is_due_locked(uint8_t age) const {
   return age != youngest && generations_between(age, now) >= g_purge_age.load(std::memory_order_relaxed);
 }
 
-// The first run of due slices of the span in [begin, end), at most kPurgeStep long.
-bool Arena::find_run_in_locked(uint32_t begin, uint32_t end, Step* step) const {
+// Due one day, by the passing of time alone.
+bool Arena::is_young_locked(uint8_t age) const { return age != 0 && age <= kGenerations && !is_due_locked(age); }
+
+// The first run of due slices of the span in [begin, end), at most kPurgeStep long. `young` is set when there is none,
+// but slices that will be due.
+bool Arena::find_run_in_locked(uint32_t begin, uint32_t end, Step* step, bool* young) const {
   uint32_t i = begin;
   while (i < end && !is_due_locked(ages_[i])) {
+    *young = *young || is_young_locked(ages_[i]);
     // Clean stretches are long: eight slices at a time.
     uint64_t word = 1;
     if (end - i >= 8) memcpy(&word, ages_ + i, sizeof(word));
@@ -111,13 +136,37 @@ bool Arena::find_run_in_locked(uint32_t begin, uint32_t end, Step* step) const {
   return true;
 }
 
+// The same in whole huge pages: each is free, and all that is dirty in it is due.
+bool Arena::find_huge_run_locked(uint32_t begin, uint32_t end, Step* step, bool* young) const {
+  size_t skew = (reinterpret_cast<uintptr_t>(memory_) >> kSliceShift) % kHugeSlices;
+  size_t at = align_up(begin + skew, kHugeSlices) - skew;
+  step->slices = 0;
+  for (; at + kHugeSlices <= end && step->slices < kPurgeStep.value; at += kHugeSlices) {
+    bool dirty = false, waits = false, refused = false;
+    for (size_t i = at; i < at + kHugeSlices; ++i) {
+      dirty = dirty || ages_[i] != 0;
+      waits = waits || is_young_locked(ages_[i]);
+      refused = refused || (ages_[i] > kGenerations && !is_due_locked(ages_[i]));
+    }
+    bool due = dirty && !waits && !refused;
+    if (!due && step->slices != 0) break;
+    if (due && step->slices == 0) step->first = static_cast<uint32_t>(at);
+    if (due) step->slices += kHugeSlices;
+    *young = *young || (waits && !refused);
+  }
+  return step->slices != 0;
+}
+
 // The same of a whole span. Goes on behind the last run: a span is purged piece by piece, and its purged part
 // joins it again in front.
-bool Arena::find_run_locked(Slice* span, Step* step) {
+bool Arena::find_run_locked(Slice* span, Step* step, bool* young) {
   uint32_t begin = index_of(span);
   uint32_t end = begin + span->slices;
+  // A forced purge takes all that is free.
+  bool in_huge_pages = option(Option::k_thp) == kThpFull && !adopted_ && force_age_ == 0;
+  if (in_huge_pages) return find_huge_run_locked(begin, end, step, young);
   uint32_t middle = purge_cursor_ > begin && purge_cursor_ < end ? purge_cursor_ : begin;
-  if (!find_run_in_locked(middle, end, step) && !find_run_in_locked(begin, middle, step)) return false;
+  if (!find_run_in_locked(middle, end, step, young) && !find_run_in_locked(begin, middle, step, young)) return false;
   purge_cursor_ = step->first + step->slices;
   return true;
 }
@@ -129,17 +178,27 @@ Arena::Look Arena::next_step_locked(Step* step) {
   for (int i = 0; i < kLooks; ++i) {
     Slice* span = purge_lists_[pending_list_];
     if (span == nullptr) return Look::kDrained;
-    if (find_run_locked(span, step)) {
-      cut_locked(span, step->first, step->slices);
+    bool young = false;
+    if (find_run_locked(span, step, &young)) {
+      dirty_ -= cut_locked(span, step->first, step->slices);
       tag_locked(slice_at(table_, step->first), step->slices, SliceKind::kPurging);
       memset(ages_ + step->first, 0, step->slices);
-      dirty_ -= step->slices;
       return Look::kFound;
     }
     unlink_purge_locked(span);
-    link_purge_locked(span, pending_list_ ^ 1);
+    link_purge_locked(span, young ? pending_list_ ^ 1 : kKeptList);
   }
   return Look::kMore;
+}
+
+// All kept spans are looked at again, and what was refused is due.
+void Arena::retry_kept_locked() {
+  refused_age_ ^= 1;  // 254 and 255
+  has_refused_ = false;
+  while (Slice* span = purge_lists_[kKeptList]) {
+    unlink_purge_locked(span);
+    link_purge_locked(span, pending_list_ ^ 1);
+  }
 }
 
 // Calls the OS without the arena's lock and puts the run back. Returns whether that armed the arena.
@@ -156,10 +215,11 @@ bool Arena::run_step(const Step& step) {
     count(Counter::k_purges_refused);
   }
   LockGuard guard(lock_);
-  bool arm = give_locked(step.first, step.slices, !returned);
-  // What the OS refused stays dirty, as it is not known to be zero, and counts as freed in the generation to come:
-  // this pass, which meets it again when it joins a pending span, must not try it in a loop, whatever the delay.
-  if (!returned) memset(ages_ + step.first, generation_after(current_generation()), step.slices);
+  bool arm = give_locked(step.first, step.slices, !returned, !returned);
+  // What the OS refused stays dirty, as it is not known to be zero, but is not due any more: this pass, which meets it
+  // again when it joins a pending span, must not try it in a loop.
+  if (!returned) memset(ages_ + step.first, refused_age_, step.slices);
+  has_refused_ = has_refused_ || !returned;
   return arm;
 }
 
@@ -184,6 +244,11 @@ bool Arena::purge_due() {
   {
     LockGuard guard(lock_);
     armed_ = false;
+    if (has_refused_ && --passes_to_retry_ == 0) {
+      retry_distance_ = min_of(2 * retry_distance_, kLastRetry);
+      passes_to_retry_ = retry_distance_;
+      retry_kept_locked();
+    }
     // A pass that somebody else left unfinished is finished first; the next one takes the rest.
     if (purge_lists_[pending_list_] == nullptr) {
       pending_list_ ^= 1;
@@ -194,13 +259,14 @@ bool Arena::purge_due() {
   count(Counter::k_purge_passes);
   while (purge_step() != Look::kDrained) EBB_TEST_POINT("purge.between");
   LockGuard guard(lock_);
+  if (!has_refused_) retry_distance_ = passes_to_retry_ = kFirstRetry;
   armed_ = purge_lists_[0] != nullptr || purge_lists_[1] != nullptr;
   return armed_;
 }
 
 uint8_t begin_forced_purge() {
-  uint8_t age = begin_generation();  // what was refused in the one before counts as freed in this
-  begin_generation();                // what is freed from now on is not part of the call
+  uint8_t age = current_generation();
+  begin_generation();  // what is freed from now on is not part of the call
   return age;
 }
 
@@ -210,7 +276,8 @@ void Arena::purge_all(uint8_t age) {
     LockGuard guard(lock_);
     if (pinned_) return;
     // The latest age of those who are at it does for all of them.
-    if (forced_purges_++ == 0 || generations_between(force_age_, age) < 128) force_age_ = age;
+    if (forced_purges_++ == 0 || generations_between(force_age_, age) < kGenerations / 2) force_age_ = age;
+    retry_kept_locked();
     target = passes_begun_ + 2;
   }
   for (;;) {

@@ -49,7 +49,7 @@ class SliceKindCell {
 struct Slice {
   char* start;  // the slice's memory
   SliceKindCell kind;
-  uint8_t list;       // free spans with dirty slices: which of the arena's two purge lists
+  uint8_t list;       // free spans with dirty slices: which of the arena's purge lists
   uint16_t arena_id;  // index in the table of arenas
   uint32_t slices;    // length of the span, on its first and last slice
   uint32_t back;      // kPageInterior: distance to the first slice

@@ -137,9 +137,15 @@ void after_fork_in_child() {
 
 namespace {
 
-// Sparse pages wait hole_interval_ms for more of their blocks to come back, so that a page is punched once.
+// Sparse pages wait for a punch: not where huge pages are to stay whole, as a hole would split one.
+bool holes_wait() {
+  constexpr int64_t kThpFull = 2;
+  return g_sparse_pages.load(std::memory_order_relaxed) != 0 && option(Option::k_thp) != kThpFull;
+}
+
+// They wait hole_interval_ms for more of their blocks to come back, so that a page is punched once.
 bool holes_are_due(uint64_t now_ns) {
-  if (g_sparse_pages.load(std::memory_order_relaxed) == 0) return false;
+  if (!holes_wait()) return false;
   uint64_t due = g_holes_due_ns.load(std::memory_order_relaxed);
   if (due == 0) {
     due = now_ns + (is_eager() ? 0 : static_cast<uint64_t>(option(Option::k_hole_interval_ms)) * 1000000u);
@@ -165,7 +171,7 @@ bool scavenger_pass(uint64_t now_ns) {
     g_holes_due_ns.store(0, std::memory_order_relaxed);
     punch_sparse_pages(Punch::kNew);
   }
-  bool dirty = later || g_sparse_pages.load(std::memory_order_relaxed) != 0;
+  bool dirty = later || holes_wait();
   for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) dirty |= arena->purge_due();
   return dirty;
 }

@@ -4,6 +4,9 @@
  * after_fork_in_child) and heap/fork.cc; inlines and processes carry the names of the functions they stand for.
  * What runs under an arena's lock is one atomic step. Time passes only where the code waits for it.
  *
+ * What the OS has refused is kept: no pass looks at it, and the scavenger may sleep. A forced purge tries it again once,
+ * and so do some passes, which ones the model leaves open.
+ *
  * Promises, checked in every reachable state where nothing can move any more (process `quiet`) or by assertions:
  *   stranded    no slice is free and dirty while the scavenger sleeps without a deadline
  *   owed        what was free when a forced purge began is with the OS when it returns
@@ -34,7 +37,7 @@
 #define IN_PARENT
 #endif
 
-mtype = { used, clean, young, due, taken };  /* taken: kPurging */
+mtype = { used, clean, young, due, kept, taken };  /* kept: refused by the OS; taken: kPurging */
 mtype = { found, more, drained };
 mtype = { idle, starting, running, inline_ };
 
@@ -114,6 +117,11 @@ inline begin_generation() {
 
 /* ---- arena/purge.cc ---- */
 
+inline retry_kept_locked(a) {
+  if :: arena[a].slice[0] == kept -> arena[a].slice[0] = due; arena[a].list[0] = OTHER(arena[a].pending) :: else fi;
+  if :: arena[a].slice[1] == kept -> arena[a].slice[1] = due; arena[a].list[1] = OTHER(arena[a].pending) :: else fi
+}
+
 inline next_step_locked(a) {
   if
   :: PENDING(a, 0) -> s = 0
@@ -138,7 +146,10 @@ inline purge_step(a) {
 #ifdef REFUSALS
          if :: refused = false :: refused = true fi;
 #endif
-         give_locked(a, s, refused);
+         give_locked(a, s, false);
+#ifdef REFUSALS
+         if :: refused -> arena[a].slice[s] = kept :: else fi;
+#endif
          s = 0; refused = false
        }
   :: else
@@ -158,6 +169,9 @@ inline purge_due(a) {
   atomic {
 #ifndef BREAK_DISARM_LATE
     arena[a].armed = false;
+#endif
+#ifdef REFUSALS
+    if :: retry_kept_locked(a) :: skip fi;
 #endif
     if :: !ANY_PENDING(a) -> flip_locked(a) :: else fi
   };
@@ -189,7 +203,7 @@ inline begin_forced_purge(me) {
          do
          :: s < SLICES ->
               arena[a].old[me * SLICES + s] = DIRTY(a, s);
-              arena[a].owed[me * SLICES + s] = DIRTY(a, s) || arena[a].slice[s] == taken;
+              arena[a].owed[me * SLICES + s] = DIRTY(a, s) || arena[a].slice[s] == taken || arena[a].slice[s] == kept;
               s++
          :: else -> s = 0; break
          od;
@@ -203,6 +217,9 @@ inline purge_all(a, me) {
   atomic {
     arena[a].forcers++;
     arena[a].force[me] = true;
+#ifndef BREAK_FORCED_LEAVES_KEPT
+    retry_kept_locked(a);
+#endif
     arena[a].left[me] = 2
 #ifdef BREAK_FORCED_ONE_LIST
     ; arena[a].left[me] = 0
@@ -252,10 +269,7 @@ dropped:
 #endif
   atomic {
     s = 0;
-    do
-    :: s < SLICES -> assert(!arena[a].owed[me * SLICES + s]); s++
-    :: else -> s = 0; break
-    od
+    do :: s < SLICES -> assert(!arena[a].owed[me * SLICES + s]); s++ :: else -> s = 0; break od
   }
 }
 
@@ -264,10 +278,7 @@ dropped:
 inline scavenger_pass() {
   remains = false;
   a = 0;
-  do
-  :: a < ARENAS -> purge_due(a); a++
-  :: else -> a = 0; break
-  od
+  do :: a < ARENAS -> purge_due(a); a++ :: else -> a = 0; break od
 }
 
 inline run_() {
@@ -349,7 +360,7 @@ inline operate() {
     arm = false;
     if
     :: arena[a].slice[s] == used -> give_locked(a, s, true)
-    :: arena[a].slice[s] == clean || DIRTY(a, s) ->
+    :: arena[a].slice[s] == clean || arena[a].slice[s] == kept || DIRTY(a, s) ->
          /* Arena::take */
          arena[a].slice[s] = used;
          FORGET_AGE(a, s);
@@ -364,10 +375,7 @@ inline operate() {
 
 proctype worker() IN_PARENT {
   byte a, s, g, i; mtype look; bool arm, remains, refused;
-  do
-  :: i < OPERATIONS -> operate(); i++
-  :: break
-  od;
+  do :: i < OPERATIONS -> operate(); i++ :: break od;
   atomic { i = 0; finished++ }
 }
 
@@ -392,10 +400,7 @@ inline after_fork_in_child() {
     deferred = false
 #else
     deferred = false;
-    do
-    :: a < ARENAS -> deferred = deferred || ANY_DIRTY(a); a++
-    :: else -> break
-    od;
+    do :: a < ARENAS -> deferred = deferred || ANY_DIRTY(a); a++ :: else -> break od;
     a = 0
 #endif
   }
@@ -462,23 +467,14 @@ proctype forker() {
 init {
   byte i;
   atomic {
-    do
-    :: i < ARENAS -> arena[i].slice[0] = used; arena[i].slice[1] = used; i++
-    :: else -> break
-    od;
+    do :: i < ARENAS -> arena[i].slice[0] = used; arena[i].slice[1] = used; i++ :: else -> break od;
 #ifdef INLINE
     run_state = inline_;
 #endif
     i = 0;
-    do
-    :: i < WORKERS -> run worker(); i++
-    :: else -> break
-    od;
+    do :: i < WORKERS -> run worker(); i++ :: else -> break od;
     i = 0;
-    do
-    :: i < FORCED -> run forced(i); i++
-    :: else -> break
-    od;
+    do :: i < FORCED -> run forced(i); i++ :: else -> break od;
     i = 0
 #ifdef FORK
     ; run forker()

@@ -1,5 +1,6 @@
 #include "arena_machine.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "os/fault.h"
@@ -152,18 +153,36 @@ void ArenaMachine::new_generation() {
 }
 
 void ArenaMachine::purge_due() {
+  // What was refused is tried again by passes at doubling distances.
+  if (has_refused_ && --passes_to_retry_ == 0) {
+    retry_distance_ = std::min(2 * retry_distance_, kLastRetry);
+    passes_to_retry_ = retry_distance_;
+    retry_refused();
+  }
   bool remains = range_.arena().purge_due();
   purged(false);
-  bool dirty = false;
-  for (const SliceFacts& fact : facts_) dirty = dirty || fact.dirty_since != 0;
-  if (remains != dirty) fail(dirty ? "a pass with memory left to purge is not armed" : "a pass is armed for nothing");
+  if (!has_refused_) retry_distance_ = passes_to_retry_ = kPurgeAge;
+  bool dirty = false, due_one_day = false;
+  for (const SliceFacts& fact : facts_) {
+    dirty = dirty || fact.dirty_since != 0;
+    due_one_day = due_one_day || (fact.dirty_since != 0 && fact.refused == Refused::kNo);
+  }
+  if (remains && !dirty) fail("a pass is armed for nothing");
+  if (!remains && due_one_day) fail("a pass with memory left to purge is not armed");
 }
 
 void ArenaMachine::purge_all() {
+  retry_refused();
   range_.arena().purge_all();
-  // A forced purge ends the generation, and one more for what was refused before.
-  generation_ += 2;
+  ++generation_;  // a forced purge ends it
   purged(true);
+}
+
+void ArenaMachine::retry_refused() {
+  has_refused_ = false;
+  for (SliceFacts& fact : facts_) {
+    if (fact.refused == Refused::kYes) fact.refused = Refused::kTriedAgain;
+  }
 }
 
 void ArenaMachine::change_refusals() {
@@ -180,23 +199,27 @@ void ArenaMachine::change_purge_age() {
 void ArenaMachine::purged(bool all) {
   for (uint32_t i = range_.low(); i < range_.high(); ++i) {
     SliceFacts& fact = facts_[i];
-    if (fact.dirty_since == 0 || !(all || generation_ >= fact.dirty_since + purge_age_)) continue;
+    if (fact.dirty_since == 0 || fact.refused == Refused::kYes) continue;
+    bool due = all || fact.refused == Refused::kTriedAgain || generation_ >= fact.dirty_since + purge_age_;
+    if (!due) continue;
     const char* memory = range_.memory(i);
     bool refused = false;
     for (auto [start, bytes] : g_refusals.refused_purges) {
       refused = refused || (memory >= start && memory < start + bytes);
     }
-    fact.dirty_since = refused ? generation_ + 1 : 0;
+    if (!refused) fact.dirty_since = 0;
+    fact.refused = refused ? Refused::kYes : Refused::kNo;
+    has_refused_ = has_refused_ || refused;
     if (!refused && !is_zero(i, 1)) fail("a purged slice is not zero");
   }
 }
 
 void ArenaMachine::free_run(uint32_t first, uint32_t slices, bool dirty) {
-  for (uint32_t i = first; i < first + slices; ++i) facts_[i] = {false, dirty ? generation_ : 0};
+  for (uint32_t i = first; i < first + slices; ++i) facts_[i] = {false, dirty ? generation_ : 0, Refused::kNo};
 }
 
 void ArenaMachine::use_run(uint32_t first, uint32_t slices) {
-  for (uint32_t i = first; i < first + slices; ++i) facts_[i] = {true, 0};
+  for (uint32_t i = first; i < first + slices; ++i) facts_[i] = {true, 0, Refused::kNo};
 }
 
 // Marks stand at both ends of every slice: neighbours that overwrite each other are caught, and little is touched.

@@ -28,9 +28,12 @@ class ArenaMachine {
   const std::string& error() const { return error_; }
 
  private:
+  // Whether the OS has refused to take a dirty slice; then it is due again only when refusals are tried again.
+  enum class Refused : uint8_t { kNo, kYes, kTriedAgain };
   struct SliceFacts {
     bool used = false;
     uint64_t dirty_since = 0;  // generation; 0: clean
+    Refused refused = Refused::kNo;
   };
   struct Span {
     uint32_t slices;
@@ -44,6 +47,7 @@ class ArenaMachine {
   void new_generation();
   void purge_due();
   void purge_all();
+  void retry_refused();
   void change_refusals();
   void change_purge_age();
 
@@ -64,6 +68,10 @@ class ArenaMachine {
   std::map<uint32_t, Span> spans_;     // in use, by first index
   uint64_t generation_ = 1;            // counts on where the arena's goes around
   uint64_t purge_age_ = kPurgeAge;
+  // When passes try again what was refused; as in arena/purge.cc.
+  static constexpr uint32_t kLastRetry = 1024;
+  bool has_refused_ = false;
+  uint32_t passes_to_retry_ = kPurgeAge, retry_distance_ = kPurgeAge;
   uint32_t next_mark_ = 1;
   std::string error_;
 };

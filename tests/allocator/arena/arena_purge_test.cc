@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "arena_range.h"
+#include "config/options.h"
 #include "os/fault.h"
 #include "test_point_script.h"
 
@@ -175,40 +176,143 @@ TEST_F(ArenaPurge, ForcedPurgeTakesAPassInProgressOver) {
   EXPECT_TRUE(arena().is_valid());
 }
 
-TEST_F(ArenaPurge, WhatTheOsRefusesIsNotBelievedToBeZeroNorTriedAgainAtOnce) {
+TEST_F(ArenaPurge, WhatTheOsRefusesIsNotBelievedToBeZeroAndLeavesTheArenaAtRest) {
   arena().give(take_touched(4));
   let_age();
   is_refusing_ = true;
-  EXPECT_TRUE(arena().purge_due());
+  armings_ = 0;
+  EXPECT_FALSE(arena().purge_due()) << "time alone changes nothing";
+  EXPECT_EQ(armings_, 0);
   EXPECT_EQ(purges_, 1);
   EXPECT_EQ(dirty_slices(), 4u);
-  EXPECT_TRUE(arena().purge_due());
-  EXPECT_EQ(purges_, 1) << "not before another full delay";
   arena().purge_all();
   EXPECT_EQ(purges_, 2) << "a forced purge tries once, and ends";
   bool zero = true;
   Slice* span = arena().take({4}, kPlain, &zero);
   EXPECT_FALSE(zero);
-  arena().give(span);
   is_refusing_ = false;
+  arena().give(span);
+  EXPECT_EQ(armings_, 1) << "used and freed again, it is as any other";
   let_age();
   EXPECT_FALSE(arena().purge_due());
   EXPECT_EQ(dirty_slices(), 0u);
 }
 
-// Without any delay what was refused is due again at once, and it joins a span that the pass has still to look at.
+// Passes run while other memory is freed; a process whose memory is locked must not pay for each of them.
+TEST_F(ArenaPurge, WhatTheOsRefusesIsTriedAgainByPassesAtDoublingDistances) {
+  arena().give(take_touched(4));
+  let_age();
+  is_refusing_ = true;
+  std::vector<int> tried_at;
+  for (int pass = 0; pass <= 124; ++pass) {
+    int before = purges_;
+    let_age();
+    arena().purge_due();
+    if (purges_ != before) tried_at.push_back(pass);
+  }
+  EXPECT_EQ(tried_at, (std::vector<int>{0, 4, 12, 28, 60, 124}));
+  is_refusing_ = false;
+  for (int pass = 0; pass < 128; ++pass) arena().purge_due();
+  EXPECT_EQ(dirty_slices(), 0u) << "given back when the OS takes it again";
+}
+
+TEST_F(ArenaPurge, ANeighbourOfWhatTheOsRefusedGoesBack) {
+  Slice* refused = take_touched(4);
+  Slice* neighbour = take_touched(3);
+  take_touched(1);
+  arena().give(refused);
+  let_age();
+  is_refusing_ = true;
+  arena().purge_due();
+  is_refusing_ = false;
+  arena().give(neighbour);
+  EXPECT_EQ(armings_, 2);
+  EXPECT_TRUE(arena().purge_due());
+  let_age();
+  EXPECT_FALSE(arena().purge_due());
+  EXPECT_EQ(dirty_slices(), 4u);
+  EXPECT_TRUE(arena().is_valid());
+}
+
+// Without any delay what was refused joins a span that the pass has still to look at.
 TEST_F(ArenaPurge, APassEndsThoughTheOsRefusesAndThereIsNoDelay) {
   g_purge_age.store(0);
   Slice* span = take_touched(3 * kPurgeStep.value);
   arena().give(span);
   is_refusing_ = true;
-  EXPECT_TRUE(arena().purge_due());
+  EXPECT_FALSE(arena().purge_due());
   EXPECT_EQ(purges_, 3) << "each step of the span once";
+  is_refusing_ = false;
   arena().purge_all();
   EXPECT_EQ(purges_, 6);
-  is_refusing_ = false;
-  begin_generation();
+  EXPECT_EQ(dirty_slices(), 0u);
+}
+
+class ArenaHugePages : public ArenaPurge {
+ protected:
+  static constexpr uint32_t kHuge = 2 * MiB >> kSliceShift;
+  void SetUp() override {
+    ArenaPurge::SetUp();
+    option_set(static_cast<size_t>(Option::k_thp), 2);
+    os::g_fault_hook = [](const char* call, const void* start, size_t bytes) {
+      if (strcmp(call, "purge") != 0) return false;
+      ++purges_;
+      is_whole_ = is_whole_ && reinterpret_cast<uintptr_t>(start) % (2 * MiB) == 0 && bytes % (2 * MiB) == 0;
+      return is_refusing_;
+    };
+    is_whole_ = true;
+  }
+  void TearDown() override {
+    option_set(static_cast<size_t>(Option::k_thp), 0);
+    ArenaPurge::TearDown();
+  }
+  static inline bool is_whole_;
+};
+
+TEST_F(ArenaHugePages, GoBackWhole) {
+  Slice* span = take_touched(5 * kHuge);
+  size_t skew = reinterpret_cast<uintptr_t>(span->start) % (2 * MiB) == 0 ? 0 : 1;
+  arena().give(span);
+  let_age();
+  EXPECT_FALSE(arena().purge_due()) << "parts of huge pages are nothing to wait for";
+  EXPECT_TRUE(is_whole_);
+  EXPECT_EQ(dirty_slices(), skew * kHuge);
+  arena().purge_all();
+  EXPECT_EQ(dirty_slices(), 0u) << "a forced purge takes all that is free";
+  EXPECT_TRUE(arena().is_valid());
+}
+
+TEST_F(ArenaHugePages, APartOfOneStaysUntilTheRestIsFree) {
+  Slice* rest = arena().take({kHuge}, 2 * MiB, nullptr);
+  take_touched(1);
+  memset(rest->start, 1, 2 * MiB);
+  arena().give_tail(rest, {kHuge / 2});
+  let_age();
   EXPECT_FALSE(arena().purge_due());
+  EXPECT_EQ(purges_, 0);
+  armings_ = 0;
+  arena().give(rest);
+  EXPECT_EQ(armings_, 1);
+  EXPECT_TRUE(arena().purge_due()) << "the rest is not due yet";
+  EXPECT_EQ(purges_, 0);
+  let_age();
+  EXPECT_FALSE(arena().purge_due());
+  EXPECT_TRUE(is_whole_);
+  EXPECT_EQ(purges_, 1);
+  EXPECT_EQ(dirty_slices(), 0u);
+}
+
+TEST_F(ArenaHugePages, RefusedOnesLeaveTheArenaAtRest) {
+  Slice* span = arena().take({2 * kHuge}, 2 * MiB, nullptr);
+  arena().give(span);
+  let_age();
+  is_refusing_ = true;
+  EXPECT_FALSE(arena().purge_due());
+  EXPECT_EQ(purges_, 1);
+  EXPECT_EQ(dirty_slices(), 2 * kHuge);
+  is_refusing_ = false;
+  for (uint32_t i = 0; i < kPurgeAge; ++i) arena().purge_due();
+  EXPECT_EQ(purges_, 2);
   EXPECT_EQ(dirty_slices(), 0u);
 }
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from case_programs import CASES, MISMATCHED, CaseCompiler, expect_success, run_case
+from case_programs import CASES, MISMATCHED, CaseCompiler, expect_success, is_ebb, run_case
 
 PLAIN_CASES = (
     # fork, vfork, clone
@@ -77,6 +77,12 @@ def test_free_keeps_errno(mode: str, compiler: CaseCompiler) -> None:
 @pytest.mark.parametrize("mode", ["locked", "refused", "exhausted"])
 def test_calloc_is_zero_after_a_failed_purge(mode: str, compiler: CaseCompiler) -> None:
     expect_success(run_case(compiler.program("083_calloc_after_failed_purge.c"), mode))
+
+
+@pytest.mark.skipif(not is_ebb(), reason="reads Ebb's statistics")
+@pytest.mark.parametrize("mode", ["locked", "refused"])
+def test_an_idle_process_rests_after_a_failed_purge(mode: str, compiler: CaseCompiler) -> None:
+    expect_success(run_case(compiler.program("083_refused_purge_rests.c"), mode))
 
 
 @pytest.mark.parametrize("mode", ["plain", "exhausted"])
