@@ -27,6 +27,7 @@ repository = "self"
 build = [["sh", "{source}/allocator/build.sh", "{source}/allocator", "{build}"]]
 artefact = "libplanted.so"
 working_tree = "build/release/libplanted.so"
+statistics = "planted_statistics"
 
 [allocator.glibc]
 kind = "libc"

@@ -11,7 +11,15 @@ from dataclasses import dataclass, field
 
 from harness.analyze.case import MemoryCase
 from harness.analyze.docket import EXACT_PROVIDERS, Docket, Entry
-from harness.analyze.evidence import EXPLANATION_KIND, PROFILE_KIND, Explanation, explain_entry, explain_pair
+from harness.analyze.evidence import (
+    EXPLANATION_KIND,
+    MEMORY_FLOOR_BYTES,
+    PROFILE_KIND,
+    Explanation,
+    explain_entry,
+    explain_pair,
+)
+from harness.analyze.explanation import explain_memory
 from harness.analyze.plateau import judge_one_arm
 from harness.analyze.robust import median_series
 from harness.analyze.verdict import Outcome, Verdict
@@ -20,6 +28,7 @@ from harness.model.errors import CannotMeasure
 from harness.model.plan import Job
 from results.records import Attachment, Measurement
 
+STATISTICS = "statistics"
 JUDGE = "judge"
 """The provider of rows that hold verdicts and explanations instead of samples."""
 
@@ -88,6 +97,8 @@ def explain(docket: Docket, verdicts: Sequence[Verdict], session: Session, moved
 
 def _explanation(docket: Docket, entry: Entry, session: Session) -> Explanation | None:
     arms = docket.before, docket.after
+    if isinstance(entry.case, MemoryCase) and not entry.failure and entry.before:
+        return _memory_explanation(docket, entry, session)
     if entry.metric != "instructions" or entry.provider == PROFILE_KIND:
         return explain_entry(session.layout, entry, arms, session.store.attachment)
     jobs = [
@@ -98,6 +109,17 @@ def _explanation(docket: Docket, entry: Entry, session: Session) -> Explanation 
         if measurement.status != "ok":
             raise CannotMeasure(measurement.reason)
     return explain_pair(session.layout, entry.label, arms, (before, after), session.store.attachment)
+
+
+def _memory_explanation(docket: Docket, entry: Entry, session: Session) -> Explanation:
+    """Explain a memory case with the allocators' own statistics beside it, from one more execution of each arm."""
+    jobs = [
+        Job(arm, entry.workload, entry.variant, STATISTICS, docket.profile, 0, docket.next_position())
+        for arm in (docket.before, docket.after)
+    ]
+    before, after = session.execute(jobs)
+    told = [[run] if run.status == "ok" else [] for run in (before, after)]
+    return explain_memory(entry.label, [*entry.before, *told[0]], [*entry.after, *told[1]], MEMORY_FLOOR_BYTES)
 
 
 def record_verdicts(

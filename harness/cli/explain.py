@@ -26,6 +26,8 @@ from results.records import Measurement
 EXPLAINED_KINDS = ("compare", "gate", "bisect")
 METRICS = {"callgrind": "instructions", "smaps": "rss_bytes"}
 PROVIDERS = tuple(METRICS)
+BESIDE = {"statistics": "smaps"}
+"""Providers that are not explained by themselves, but beside another."""
 
 
 @dataclass(frozen=True)
@@ -108,12 +110,16 @@ def _measure(
         job
         for provider in providers
         for job in build_plan(
-            arms, [(w, v) for w, v in selection if METRICS[provider] in w.metrics], (provider,), "quick"
+            arms, [(w, v) for w, v in selection if METRICS[provider] in w.metrics], _with_beside(provider), "quick"
         )
     ]
     plan = [replace(job, position=position) for position, job in enumerate(jobs)]
     with Session(context.layout, context.store(), "compare", command_line(), progress_for()) as session:
         return (arms[0], arms[1]), session.execute(plan)
+
+
+def _with_beside(provider: str) -> tuple[str, ...]:
+    return (provider, *(name for name, main in BESIDE.items() if main == provider))
 
 
 def _arm(context: Context, config: AllocatorConfig, revision: str) -> Arm:
@@ -128,7 +134,9 @@ def _stored(context: Context, run_id: str | None) -> tuple[tuple[Arm, Arm], list
     if run_id is None and not (newest := store.runs(kind=EXPLAINED_KINDS, limit=1)):
         raise CannotMeasure("No comparison is stored yet: run `./tidemark compare A B` first.")
     run = newest[0] if run_id is None else find_run(context, run_id)
-    measurements = [m for m in store.measurements(run_id=run.id, provider=PROVIDERS, status="ok") if m.arm != REFERENCE]
+    measurements = [
+        m for m in store.measurements(run_id=run.id, provider=(*PROVIDERS, *BESIDE), status="ok") if m.arm != REFERENCE
+    ]
     builds = {m.arm: m.build for m in measurements}
     if len(builds) < 2:
         raise CannotMeasure(f"Run {run.id[:8]} ({run.kind}) did not measure two arms: name another with --run.")
@@ -158,7 +166,8 @@ def _pairs(
     by_key: dict[tuple[str, str, str], tuple[list[Measurement], list[Measurement]]] = {}
     for m in measurements:
         if m.status == "ok" and (chosen is None or (m.workload, m.variant) in chosen) and m.workload in known:
-            sides = by_key.setdefault((m.workload, m.variant, m.provider), ([], []))
+            main = BESIDE.get(m.provider, m.provider)
+            sides = by_key.setdefault((m.workload, m.variant, main), ([], []))
             for side, arm in zip(sides, arms, strict=True):
                 if m.arm == arm.role:
                     side.append(m)

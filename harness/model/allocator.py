@@ -22,7 +22,7 @@ Kind = Literal["libc", "preload", "git"]
 _KEYS = {
     "kind", "summary", "paths", "package", "repository", "revision", "build", "artefact", "working_tree",
     "environment", "counting_environment", "provides", "adapter", "capabilities", "version_command",
-    "excluded", "incomparable",
+    "excluded", "incomparable", "statistics",
 }  # fmt: skip
 _INCOMPARABLE_KEYS = {"workload", "versions", "reason"}
 
@@ -77,6 +77,8 @@ class AllocatorConfig:
     """Providers that cannot measure it, each with the reason; tables show the reason."""
     incomparable: tuple[Incomparable, ...] = ()
     """Workloads that it is not measured on, each with the reason; tables show the reason."""
+    statistics: str = ""
+    """Its function `size_t f(char *buffer, size_t capacity)` that writes its statistics as one JSON object."""
     version_command: tuple[str, ...] = ()
     """Prints the version; {object} stands for the shared object."""
 
@@ -157,6 +159,7 @@ def _parse(name: str, section: dict[str, Any], path: Path, base: Path) -> Alloca
             counting_environment=_strings(section.get("counting_environment", {})),
             excluded=_strings(section.get("excluded", {})),
             incomparable=tuple(_incomparable(entry, where) for entry in section.get("incomparable", ())),
+            statistics=section.get("statistics", ""),
             provides=section.get("provides", ""),
             adapter=section.get("adapter", "none"),
             capabilities=tuple(section.get("capabilities", ())),

@@ -40,7 +40,7 @@ def test_lists(cli):
     states = {row["allocator"]: row["state"] for row in json.loads(cli("list", "allocators", "--json").stdout)}
     assert states["own"] == "built" and "libabsent9" in states["absent"]
     providers = {row["provider"] for row in json.loads(cli("list", "providers", "--json").stdout)}
-    assert providers == {"perf", "callgrind", "smaps", "hyperfine", "gbench"}
+    assert providers == {"perf", "callgrind", "smaps", "hyperfine", "gbench", "statistics"}
     assert "There are no runs yet." in cli("list", "runs").stdout
 
 

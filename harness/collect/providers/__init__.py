@@ -10,13 +10,17 @@ from harness.collect.providers.gbench import GbenchProvider
 from harness.collect.providers.hyperfine import HyperfineProvider
 from harness.collect.providers.perf import PerfProvider
 from harness.collect.providers.smaps import SmapsProvider
+from harness.collect.providers.statistics import StatisticsProvider
 from harness.model.errors import CannotMeasure
 
 
 @functools.lru_cache(maxsize=1)
 def all_providers() -> dict[str, Provider]:
     """Return every provider by name; made once, so that each probes once."""
-    made: list[Provider] = [PerfProvider(), CallgrindProvider(), SmapsProvider(), HyperfineProvider(), GbenchProvider()]
+    made: list[Provider] = [
+        PerfProvider(), CallgrindProvider(), SmapsProvider(), HyperfineProvider(), GbenchProvider(),
+        StatisticsProvider(),
+    ]  # fmt: skip
     return {provider.name: provider for provider in made}
 
 

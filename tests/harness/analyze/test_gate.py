@@ -20,7 +20,7 @@ def test_an_instruction_in_free_fails_and_is_explained(
                       "--junit", str(junit), "--markdown", str(markdown), "--annotations")  # fmt: skip
     assert answer.code == 1
     assert "pairs instructions: regressed" in answer.out
-    assert "+0.798 %" in answer.out and "threshold 0.050 % (thresholds.toml: instructions of *)" in answer.out
+    assert "+0.797 %" in answer.out and "threshold 0.050 % (thresholds.toml: instructions of *)" in answer.out
     assert "free (libplanted.so) costs more a call: +0.499" in answer.out
     assert "::error title=pairs%3A regressed::" in answer.out
     (case,) = [case for suite in JUnitXml.fromfile(str(junit)) for case in suite]
@@ -35,7 +35,8 @@ def test_a_leak_fails_naming_the_memory_workload(tidemark: Tidemark, checkout: P
     assert (answer.code, verdict["workload"], verdict["outcome"]) == (1, "rounds", "growing")
     assert verdict["figure"] > verdict["threshold"]["value"] > 0
     assert verdict["command"].startswith("./tidemark gate --quick --workload rounds:default")
-    assert any("ramps" in reason for reason in document["why"])
+    assert any("ramps" in reason and "rss_bytes" in reason for reason in document["why"])
+    assert any("ramps" in reason and "allocator_carved_bytes" in reason for reason in document["why"]), "its own words"
 
 
 def test_the_same_code_is_unchanged_without_measuring(tidemark: Tidemark, checkout: PlantedCheckout) -> None:
