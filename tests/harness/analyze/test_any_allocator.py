@@ -40,10 +40,10 @@ def sections(checkout: PlantedCheckout, tmp_path: Path, monkeypatch: pytest.Monk
         pin.unlink()
 
 
-@pytest.mark.parametrize("name", ["stranger", "linked"])
 def test_a_git_repository_is_pinned_gated_compared_and_bisected(
-    name: str, sections: Path, tidemark: Tidemark, checkout: PlantedCheckout, slower_free: str
+    sections: Path, tidemark: Tidemark, checkout: PlantedCheckout, slower_free: str
 ) -> None:
+    name = "stranger"
     assert f"./tidemark pin set HEAD --allocator {name}" in tidemark("pin", "show", "-a", name).err
     pinned = tidemark("pin", "set", checkout.clean, "-a", name, "--reason", "the clean one", "--repeat", "1")
     assert pinned.code == 0, pinned.err
@@ -56,6 +56,14 @@ def test_a_git_repository_is_pinned_gated_compared_and_bisected(
     assert compared["a"]["allocator"] == name and compared["verdicts"][0]["outcome"] == "regressed"
     bisected = json.loads(tidemark("bisect", checkout.clean, slower_free, "-a", name, "-w", "pairs", "--json").out)
     assert bisected["first_bad"] == slower_free
+
+
+def test_a_static_archive_is_linked_and_compared_like_a_shared_object(
+    sections: Path, tidemark: Tidemark, checkout: PlantedCheckout, slower_free: str
+) -> None:
+    compared = json.loads(tidemark("compare", checkout.clean, slower_free, "-a", "linked", *PAIR, "--json").out)
+    assert compared["a"]["allocator"] == "linked" and compared["verdicts"][0]["outcome"] == "regressed"
+    assert [item["function"] for item in compared["explanations"][0]["functions"]] == ["free"]
 
 
 def test_a_shared_object_of_a_package_is_pinned_and_its_upgrade_gated(

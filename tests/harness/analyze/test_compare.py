@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
+import io
 import json
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.analyze.planted import PlantedCheckout
+from harness.cli import main
 from results import open_store
 from tests.harness.analyze.conftest import Tidemark
 
 
-def test_counts_are_compared_to_the_instruction_beside_a_control(
-    tidemark: Tidemark, checkout: PlantedCheckout, slower_free: str
-) -> None:
-    answer = tidemark("compare", checkout.clean, slower_free, "--quick", "-w", "pairs", "--json")
-    document = json.loads(answer.out)
+@pytest.fixture(scope="module")
+def compared(
+    checkout: PlantedCheckout, slower_free: str, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[int, dict[str, Any], str]:
+    """One comparison for the tests that only read it: exit code, document and store."""
+    store = str(tmp_path_factory.mktemp("compared") / "tidemark.sqlite")
+    output = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(output):
+        patch.setenv("TIDEMARK_ROOT", str(checkout.layout.root))
+        patch.setenv("TIDEMARK_DB", store)
+        code = main(["compare", checkout.clean, slower_free, "--quick", "-w", "pairs", "--json"])
+    return code, json.loads(output.getvalue()), store
+
+
+def test_counts_are_compared_to_the_instruction_beside_a_control(compared: tuple[int, dict[str, Any], str]) -> None:
+    code, document, _ = compared
     (verdict,) = document["verdicts"]
-    assert (answer.code, verdict["outcome"]) == (1, "regressed")
+    assert (code, verdict["outcome"]) == (1, "regressed")
     frees = verdict["after"] - verdict["before"]
     assert 45_000 < frees < 55_000
     (control,) = document["controls"]
@@ -37,20 +53,17 @@ def test_the_other_way_round_is_an_improvement(tidemark: Tidemark, checkout: Pla
     assert "improved" in answer.out and "so what moved is the allocator" in answer.out
 
 
-def test_verdicts_and_explanations_are_stored_with_the_run(
-    tidemark: Tidemark, checkout: PlantedCheckout, slower_free: str
-) -> None:
-    tidemark("compare", checkout.clean, slower_free, "--quick", "-w", "pairs")
-    with open_store() as store:
+def test_verdicts_and_explanations_are_stored_with_the_run(compared: tuple[int, dict[str, Any], str]) -> None:
+    with open_store(compared[2]) as store:
         (run,) = store.runs(kind="compare")
         kinds = {kind for _, kind, _ in store.attachment_kinds(run.id)}
     assert {"callgrind", "verdicts", "explanation"} <= kinds
 
 
 def test_a_stored_comparison_is_explained_again_without_measuring(
-    tidemark: Tidemark, checkout: PlantedCheckout, slower_free: str
+    tidemark: Tidemark, compared: tuple[int, dict[str, Any], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tidemark("compare", checkout.clean, slower_free, "--quick", "-w", "pairs")
+    monkeypatch.setenv("TIDEMARK_DB", compared[2])
     answer = tidemark("explain")
     assert answer.code == 0
     assert "free (libplanted.so) costs more a call" in answer.out
@@ -128,17 +141,18 @@ def test_bad_input_is_one_sentence_and_exit_2(tidemark: Tidemark, checkout: Plan
 
 
 def test_a_changed_workload_is_told_from_a_changed_allocator(
-    tidemark: Tidemark, checkout: PlantedCheckout, slower_free: str
-) -> None:
-    words = ("compare", checkout.clean, slower_free, "--quick", "-w", "pairs")
-    first = tidemark(*words)
-    assert "so what moved is the allocator" in first.out and "workload changed" not in first.out
+    tidemark: Tidemark, checkout: PlantedCheckout, slower_free: str, compared: tuple[int, dict[str, Any], str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    assert not any("workload changed" in control["sentence"] for control in compared[1]["controls"])
+    shutil.copy(compared[2], tmp_path / "copy.sqlite")
+    monkeypatch.setenv("TIDEMARK_DB", str(tmp_path / "copy.sqlite"))
     manifest = checkout.layout.workloads / "pairs" / "workload.toml"
     text = manifest.read_text()
     assert '"100000"' in text
     try:
         manifest.write_text(text.replace('"100000"', '"101000"'))
-        second = tidemark(*words)
+        second = tidemark("compare", checkout.clean, slower_free, "--quick", "-w", "pairs")
     finally:
         manifest.write_text(text)
     assert second.code == 1, "both arms ran the changed workload, so the comparison stands"

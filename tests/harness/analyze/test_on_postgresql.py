@@ -105,11 +105,11 @@ def test_concurrent_runs_lose_nothing(tidemark: Tidemark, checkout: PlantedCheck
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     processes = [
         subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, env=environment, text=True)
-        for _ in range(3)
+        for _ in range(2)
     ]
     for process in processes:
         _, errors = process.communicate()
         assert process.returncode == 0, errors
     with open_store(database) as store:
-        assert len(store.runs()) == 3
+        assert len(store.runs()) == 2
         assert all(len(store.measurements(run_id=run.id, status="ok")) == 4 for run in store.runs())

@@ -46,12 +46,17 @@ def test_a_count_by_perf_is_explained_by_callgrind(checkout: PlantedCheckout, sl
     assert {item.kind for item in row.attachments} == {"verdicts", "explanation"}
 
 
-def test_the_same_code_built_in_two_folders_has_one_digest(checkout: PlantedCheckout, slower_free: str) -> None:
+def test_the_same_code_on_other_lines_has_one_digest(checkout: PlantedCheckout, slower_free: str) -> None:
     layout, config = checkout.layout, checkout.config()
     known = load_allocators(layout.allocators_file)
     elsewhere = checkout.plant({}, "the same code, another commit")
-    (layout.root / "allocator" / "note.txt").write_text("nothing that is compiled\n")
-    noted = checkout.commit("a file that is not compiled")
+    source = layout.root / "allocator" / "planted.c"
+    text = source.read_text()
+    try:
+        source.write_text("/* Moves every line, and so the debug information. */\n" + text)
+        noted = checkout.commit("the same code, a line further down")
+    finally:
+        source.write_text(text)
     first, same, other, slower = (
         side(layout, known, config, text) for text in (checkout.clean, elsewhere, noted, slower_free)
     )
