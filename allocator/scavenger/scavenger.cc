@@ -27,6 +27,8 @@ enum RunState : int { kIdle, kStarting, kRunningThread, kInline };
 constinit std::atomic<int> g_run_state{kIdle};
 constinit uint32_t g_tick_word = 0;            // never changes: what timed sleeps wait for
 constinit std::atomic<uint64_t> g_holes_due_ns{0};  // when sparse pages are punched; 0: none seen
+// How many sparse pages the last pass saw, and since when it has been so many.
+constinit std::atomic<uint64_t> g_sparse_seen{0}, g_sparse_changed_ns{0};
 constinit std::atomic<uint64_t> g_inline_due_ns{0};
 constinit std::atomic<int> g_process_id{0};  // whose memory this is, as far as known
 
@@ -123,6 +125,7 @@ void after_fork_in_child() {
   g_scavenger_sleeps.store(false, std::memory_order_relaxed);
   g_scavenger_present.store(false, std::memory_order_relaxed);
   g_holes_due_ns.store(0, std::memory_order_relaxed);
+  g_sparse_seen.store(0, std::memory_order_relaxed);
   g_inline_due_ns.store(0, std::memory_order_relaxed);
   uint32_t threshold = first_threshold();
   g_arm_threshold_slices.store(threshold, std::memory_order_relaxed);
@@ -143,15 +146,22 @@ bool holes_wait() {
   return g_sparse_pages.load(std::memory_order_relaxed) != 0 && option(Option::k_thp) != kThpFull;
 }
 
-// They wait hole_interval_ms for more of their blocks to come back, so that a page is punched once.
+// They wait hole_interval_ms for more of their blocks to come back, so that a page is punched once; half of that when
+// no further page has become sparse for so long: nobody is freeing.
 bool holes_are_due(uint64_t now_ns) {
   if (!holes_wait()) return false;
+  uint64_t interval_ns = is_eager() ? 0 : static_cast<uint64_t>(option(Option::k_hole_interval_ms)) * 1000000u;
+  uint64_t pages = g_sparse_pages.load(std::memory_order_relaxed);
+  if (pages != g_sparse_seen.load(std::memory_order_relaxed)) {
+    g_sparse_seen.store(pages, std::memory_order_relaxed);
+    g_sparse_changed_ns.store(now_ns, std::memory_order_relaxed);
+  }
   uint64_t due = g_holes_due_ns.load(std::memory_order_relaxed);
   if (due == 0) {
-    due = now_ns + (is_eager() ? 0 : static_cast<uint64_t>(option(Option::k_hole_interval_ms)) * 1000000u);
+    due = now_ns + interval_ns;
     g_holes_due_ns.store(due, std::memory_order_relaxed);
   }
-  return now_ns >= due;
+  return now_ns >= due || now_ns - g_sparse_changed_ns.load(std::memory_order_relaxed) >= interval_ns / 2;
 }
 
 }  // namespace
@@ -169,6 +179,7 @@ bool scavenger_pass(uint64_t now_ns) {
   if (holes_are_due(now_ns)) {
     // Forgotten first: pages that become sparse behind this wait an interval of their own.
     g_holes_due_ns.store(0, std::memory_order_relaxed);
+    g_sparse_seen.store(0, std::memory_order_relaxed);
     punch_sparse_pages(Punch::kNew);
   }
   bool dirty = later || holes_wait();

@@ -215,6 +215,33 @@ TEST_F(Pass, WhereHugePagesAreToStayWholeHolesAreForTheForcedCollectAlone) {
   for (void* p : kept) ebb_free(p);
 }
 
+// While more pages become sparse, the first ones wait the whole interval.
+TEST_F(Pass, SparsePagesWaitTheHoleIntervalWhileSomebodyFrees) {
+  uint64_t before = counted(Counter::k_holes_bytes);
+  std::vector<void*> kept;
+  int quarters = 0;
+  for (; counted(Counter::k_holes_bytes) == before && quarters < 20; ++quarters) {
+    for (void* p : leave_sparse_pages(512, 2)) kept.push_back(p);
+    pass();
+    tick();
+  }
+  EXPECT_EQ(quarters, 9) << "seen at once, due 200 ms later";
+  for (void* p : kept) ebb_free(p);
+}
+
+TEST_F(Pass, SparsePagesWaitHalfTheHoleIntervalOnceNobodyFrees) {
+  std::vector<void*> kept = leave_sparse_pages(512, 20);
+  uint64_t before = counted(Counter::k_holes_bytes);
+  for (int quarter = 0; quarter < 4; ++quarter) {
+    EXPECT_TRUE(pass());
+    EXPECT_EQ(counted(Counter::k_holes_bytes), before);
+    tick();
+  }
+  pass();
+  EXPECT_GT(counted(Counter::k_holes_bytes), before);
+  for (void* p : kept) ebb_free(p);
+}
+
 TEST_F(Pass, SparsePagesArePunchedAfterTheHoleInterval) {
   std::vector<void*> kept = leave_sparse_pages(512, 20);
   uint64_t before = counted(Counter::k_holes_bytes);
