@@ -1,5 +1,7 @@
 #include "heap/handover.h"
 
+#include "arena/arena.h"
+#include "base/compiler.h"
 #include "heap/shared_pages.h"
 #include "page/remote.h"
 
@@ -12,18 +14,25 @@ Page* first_of(const Thread* thread) { return thread->handover.load(std::memory_
 template <class Wanted, class Done>
 void take_out(Thread* thread, Wanted wanted, Done done) {
   Page* kept = nullptr;
+  uint32_t kept_pages = 0;
   for (Page* page = first_of(thread); page != nullptr;) {
     Page* next = as_page(page->prev);
     bool is_wanted = wanted(page);
     page->prev = is_wanted ? nullptr : kept;
-    if (is_wanted) done(page);
-    else kept = page;
+    if (is_wanted) {
+      done(page);
+    } else {
+      kept = page;
+      ++kept_pages;
+    }
     page = next;
   }
   thread->handover.store(kept, std::memory_order_relaxed);
+  thread->handover_pages.store(kept_pages, std::memory_order_relaxed);
 }
 
-void retire_empty(Thread* thread) {
+void retire_empty_locked(Thread* thread) {
+  thread->handover_empty = 0;
   if (first_of(thread) == nullptr || thread == thread_self_if_any()) return;
   thread_freeze(thread);
   take_out(thread, page_is_all_back, page_retire);
@@ -47,6 +56,7 @@ void handover_add(Thread* thread, ThreadHeap* part) {
       remote::watch(page, __atomic_load_n(&page->countdown, __ATOMIC_RELAXED));
       page->prev = first_of(thread);
       thread->handover.store(page, std::memory_order_relaxed);
+      thread->handover_pages.fetch_add(1, std::memory_order_relaxed);
       thread->touched = true;
     }
     part->active[cls] = part->spare[cls] = nullptr;
@@ -69,18 +79,28 @@ void handover_drop(Thread* thread, const FirstClassHeap* heap) {
   if (!own) thread_thaw(thread);
 }
 
-void handover_collect(OwnerId owner) {
-  // The caller may be a signal handler that interrupted a holder of the lock. Then it is for a pass to do.
-  if (!g_thread_lock.try_lock()) return;
+void handover_note_empty(OwnerId owner) {
+  // The list is looked through when an eighth of it is empty, so that a page costs the same whatever its length.
+  constexpr uint32_t kShare = 8;
+  // Some microseconds: long enough for others who do the same. The caller may be a signal handler that interrupted a
+  // holder of the lock, so not for ever: then it is for a pass to do.
+  constexpr int kTries = 1000;
+  for (int i = 0; !g_thread_lock.try_lock(); ++i) {
+    if (i == kTries) return announce_armed();
+    cpu_relax();
+  }
   for (Thread* thread = g_threads; thread != nullptr; thread = thread->next) {
-    if (thread->id() == owner) retire_empty(thread);
+    if (thread->id() != owner) continue;
+    ++thread->handover_empty;
+    if (thread->handover_empty * kShare >= thread->handover_pages.load(std::memory_order_relaxed)) retire_empty_locked(thread);
+    break;
   }
   g_thread_lock.unlock();
 }
 
-void handover_collect_all() {
+void handover_collect() {
   LockGuard registry(g_thread_lock);
-  for (Thread* thread = g_threads; thread != nullptr; thread = thread->next) retire_empty(thread);
+  for (Thread* thread = g_threads; thread != nullptr; thread = thread->next) retire_empty_locked(thread);
 }
 
 }  // namespace ebb

@@ -4,7 +4,8 @@
 // thread deletes the heap it may be in the middle of that, so its pages stay its own for the time being:
 //
 //   heap_delete ──▶ Thread::handover ──┬──▶ given up by the thread, when it next enters its slow path, parks or ends
-//                                      ├──▶ retired by the free of the last block, if another thread's
+//                                      ├──▶ retired by the free of the last block, if another thread's, at once or some
+//                                      │    at a time
 //                                      └──▶ retired by a pass of the scavenger or a forced purge, when empty
 //
 // A page with no live block can't be in the middle of anything: whoever holds the thread's gate, so that it does not
@@ -25,9 +26,11 @@ void handover_add(Thread* thread, ThreadHeap* part);
 // caller holds g_thread_lock.
 void handover_drop(Thread* thread, const FirstClassHeap* heap);
 
-// Retires empty pages of the thread with this identity, if it still is one and g_thread_lock is to be had at once; of
-// all threads. Nothing held.
-void handover_collect(OwnerId owner);
-void handover_collect_all();
+// A page of the thread with this identity, if it still is one, was seen empty: retires it, or leaves it until an eighth
+// of what the thread was left with is. Nothing held.
+void handover_note_empty(OwnerId owner);
+
+// Retires the empty pages of all threads. Nothing held.
+void handover_collect();
 
 }  // namespace ebb

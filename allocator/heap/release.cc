@@ -46,7 +46,7 @@ EBB_NOINLINE void release_claimed(Page* page) {
 EBB_COLD void release_left(Page* page) {
   EBB_TEST_POINT("page.last_back");
   // Its owner may have given it up by now: then this is another's page or none, and nothing is found.
-  handover_collect(page->owner.load(std::memory_order_relaxed));
+  handover_note_empty(page->owner.load(std::memory_order_relaxed));
   run_deferred();
 }
 

@@ -54,6 +54,8 @@ struct Thread {
   // Pages of deleted heaps that are still this thread's, which may be freeing a block of one. It gives them up when it
   // next enters; others give up those that are empty (heap/handover.h). Linked by prev.
   std::atomic<Page*> handover{nullptr};
+  std::atomic<uint32_t> handover_pages{0};  // in that list
+  uint32_t handover_empty = 0;  // of them, those that were seen empty; under g_thread_lock
   Subprocess* subprocess = nullptr;  // what it has entered; null: the process's own world
   RecentPart recent[kRecentParts];
   // The heaps that it last began to use, ended ones too: see trim_stale_tails in heap/parts.cc.

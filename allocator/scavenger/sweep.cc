@@ -102,7 +102,7 @@ size_t punch_heap(Heap* heap, uint64_t serial) {
 }  // namespace
 
 bool sweep_parked_threads(uint64_t now_ns) {
-  handover_collect_all();
+  handover_collect();
   Sweep result;
   while ((result = sweep_step(now_ns)) == Sweep::kStep) {
   }

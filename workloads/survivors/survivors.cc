@@ -54,6 +54,8 @@ class Survivors {
   Checksum run() {
     auto body = [this](std::size_t) { free_rounds(); };
     team_.start(1, body);
+    settle(options_.settle_ms);
+    session_.checkpoint(0, "empty", 0);
     session_.begin_region();
     for (std::uint64_t round = 0; round < options_.rounds; ++round) {
       build(round);
@@ -67,6 +69,8 @@ class Survivors {
     session_.end_region();
     team_.join();
     release_all(generation(options_.rounds - 1), checksum_);
+    settle(options_.settle_ms);
+    session_.checkpoint(options_.rounds - 1, "freed", 0);
     checksum_.merge(others_sum_);
     return checksum_;
   }

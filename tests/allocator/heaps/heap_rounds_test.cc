@@ -194,6 +194,63 @@ TEST_P(HeapRounds, OfHeapsDeletedWithSurvivors) {
   }
 }
 
+size_t block_spans() {
+  size_t spans = 0;
+  for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) {
+    arena->for_each_used([&spans](Slice* span) { spans += span->kind == SliceKind::kPage || span->kind == SliceKind::kLarge; });
+  }
+  return spans;
+}
+
+size_t dirty_bytes() {
+  size_t bytes = 0;
+  for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) bytes += arena->usage().dirty_bytes;
+  return bytes;
+}
+
+// The threads that allocated rest all the time, and others free what is left: with the last block goes the last page.
+TEST(HeapRoundsOfSurvivors, HoldNothingWhenTheLastBlockIsFreed) {
+  ASSERT_TRUE(ebb_option_set("scavenger", 0));
+  Worker makers[2], freers[2];
+  for (Worker* worker : {&makers[0], &makers[1], &freers[0], &freers[1]}) {
+    worker->run([] {
+      ebb_free(ebb_malloc(10));
+      ebb_collect(false);
+    });
+  }
+  ebb_collect(true);
+  const size_t before = block_spans();
+  for (size_t round = 0; round < 3; ++round) {
+    std::vector<ebb_heap_t*> all(200);
+    for (ebb_heap_t*& heap : all) heap = ebb_heap_new();
+    std::vector<Held> survivors[2];
+    for (size_t m = 0; m < 2; ++m) {
+      makers[m].run([&, m] {
+        for (size_t i = 0; i < all.size(); ++i) {
+          std::vector<Held> blocks = hold_many(all[i], 30, i * 2 + m);
+          for (size_t k = 0; k < blocks.size(); ++k) {
+            if (k % 3 == 0) survivors[m].push_back(blocks[k]);
+            else ebb_free(blocks[k].bytes);
+          }
+        }
+      });
+    }
+    for (ebb_heap_t* heap : all) ASSERT_TRUE(ebb_heap_delete(heap));
+    EXPECT_GT(block_spans(), before);
+    for (size_t f = 0; f < 2; ++f) {
+      freers[f].start([&survivors, f] {
+        expect_intact(survivors[f]);
+        free_all(&survivors[f]);
+      });
+    }
+    for (Worker& freer : freers) freer.wait();
+    ebb_collect(true);
+    EXPECT_EQ(block_spans(), before) << "in round " << round;
+    EXPECT_EQ(dirty_bytes(), 0u);
+    EXPECT_LE(resident_metadata_bytes(), 12 * kSliceBytes);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Heaps, HeapRounds, testing::Values(100, 1000));
 
 }  // namespace
