@@ -110,7 +110,8 @@ FirstClassHeap* heap_structure_take_locked() {
 }
 
 void heap_structure_give_locked(FirstClassHeap* heap) {
-  Page* chunk = as_page(find_slice(heap));
+  uintptr_t offset = reinterpret_cast<uintptr_t>(heap) - reinterpret_cast<uintptr_t>(g_cage.base);
+  Page* chunk = as_page(EBB_LIKELY(offset < g_cage.size) ? cage_slice(offset) : find_slice(heap));
   heap->registry_next = as_structure(chunk->free);
   chunk->free = as_block(heap);
   if (chunk->countdown-- == kStructures) link_roomy(chunk);

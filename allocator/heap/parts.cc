@@ -1,5 +1,6 @@
 #include "heap/parts.h"
 
+#include <cstring>
 #include <new>
 
 #include "arena/cage.h"
@@ -20,7 +21,7 @@ RecentPart& recent_of(Thread* thread, const FirstClassHeap* heap) {
 void link_locked(Thread* thread, FirstClassHeap* heap, ThreadHeap* part) {
   part->heap = heap;
   part->thread = thread;
-  for (uint8_t& count : part->borrowed) count = 0;
+  memset(part->borrowed, 0, sizeof(part->borrowed));
   part->prev = nullptr;
   part->next = thread->heaps;
   if (part->next != nullptr) part->next->prev = part;
@@ -68,10 +69,10 @@ void note_begun(Thread* thread, FirstClassHeap* heap) {
   FirstClassHeap* last_but_one = thread->begun[1];
   thread->begun[1] = thread->begun[0];
   thread->begun[0] = heap;
-  if (last_but_one == nullptr) return;
-  // It may have ended: then the thread has no part in it; or it is another heap by now, for which the same holds.
-  ThreadHeap* part = part_at_hand(last_but_one);
-  if (part != nullptr && part->has_stale_tails) trim_stale_tails(part);
+  // It may have ended: then it is nobody's home; or it is another heap by now, for which the same holds. Where others
+  // were first in the heap, they see to their own part.
+  if (last_but_one == nullptr || last_but_one->home_owner.load(std::memory_order_relaxed) != thread->id()) return;
+  if (last_but_one->home.has_stale_tails) trim_stale_tails(&last_but_one->home);
 }
 
 // The thread whose part is first in the heap's list; null when there is none.
