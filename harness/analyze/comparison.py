@@ -77,7 +77,7 @@ class Comparison:
                 verdict.metric,
                 *_figures(verdict),
                 self._per_operation(verdict),
-                _outcome(verdict),
+                outcome_words(verdict),
                 style=style,
             )
         return table
@@ -114,15 +114,17 @@ def _figures(verdict: Verdict) -> tuple[str, str, str, str]:
     )
 
 
-def _outcome(verdict: Verdict) -> str:
+def outcome_words(verdict: Verdict) -> str:
+    """Return a verdict for the table: its word, and what it was held against or why it is none."""
     if verdict.outcome in (Outcome.NOT_MEASURED, Outcome.CANNOT_TELL):
         return f"{verdict.outcome}: {verdict.reason}"
-    threshold = (
-        ""
-        if verdict.threshold is None
-        else f" (threshold {format_quantity(verdict.threshold.value, verdict.threshold.unit)})"
-    )
-    return f"{verdict.outcome}{threshold}"
+    bar = verdict.threshold
+    if bar is None:
+        return str(verdict.outcome)
+    shown = format_quantity(bar.value, bar.unit)
+    if bar.is_noise and verdict.outcome is Outcome.UNCHANGED:
+        return f"{verdict.outcome}: less than {shown} is noise here"
+    return f"{verdict.outcome} ({'noise' if bar.is_noise else 'threshold'} {shown})"
 
 
 def _words(arm: Arm) -> str:

@@ -45,7 +45,7 @@ class Noise:
             f"Q3 + 3 IQR of |successive differences|, {self.step_count} of them": self.jumps_percent,
         }
         origin = max(terms, key=lambda name: terms[name])
-        return Threshold(terms[origin], "%", origin)
+        return Threshold(terms[origin], "%", origin, is_noise=origin != "floor")
 
 
 def noise_of(*histories: Sequence[float], floor_percent: float = FLOOR_PERCENT) -> Noise:

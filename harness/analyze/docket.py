@@ -8,6 +8,7 @@ starts nothing, stores nothing, and reads the store only for the noise it has se
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -160,9 +161,16 @@ class Docket:
                 if entry.needs_pair:
                     entry.take(pair["before"], pair["after"])
 
-    def pairs_left_max(self) -> int:
-        """How many pairs the open cases may still take, for the progress display."""
-        return sum(entry.case.pairs_left_max for entry in self.entries if not entry.failure)
+    def ahead(self, wanted: Sequence[Job]) -> list[Job]:
+        """Return jobs that stand for those that may follow the `wanted` ones, at most, for the progress display."""
+        own = [job for job in wanted if job.arm in (self.before, self.after)]
+        now = Counter((job.workload.name, job.variant.name, job.provider) for job in own)
+        found: list[Job] = []
+        for key, (workload, variant, provider) in self._open_keys().items():
+            most = max(entry.case.pairs_left_max for entry in self.entries if _key(entry) == key and entry.needs_pair)
+            job = Job(self.after, workload, variant, provider, self.profile, 0, 0)
+            found += [job] * max(0, 2 * most - now[key])
+        return found
 
     def verdicts(self) -> list[Verdict]:
         """Return the verdicts of all cases, in the order they were added."""

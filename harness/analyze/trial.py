@@ -47,7 +47,9 @@ class Explained:
 def measure(docket: Docket, session: Session) -> list[Verdict]:
     """Measure until every case is decided and return the verdicts."""
     while jobs := docket.wanted():
+        session.progress.ahead(docket.ahead(jobs))
         docket.take(jobs, session.execute(jobs))
+    session.progress.ahead(())
     return docket.verdicts()
 
 

@@ -38,6 +38,8 @@ class Threshold:
     """`%`, `bytes`, `bytes/round` or `instructions`."""
     origin: str
     """Where the bar comes from, as a reader can check it: a rule, a file's line, a history."""
+    is_noise: bool = False
+    """It is what the figure moves by itself, so that nothing smaller can be seen; else it is what was agreed on."""
 
     def __str__(self) -> str:
         return f"{format_quantity(self.value, self.unit)} ({self.origin})"
@@ -128,6 +130,8 @@ def format_quantity(value: float, unit: str, signed: bool = False) -> str:
     '3.00 MiB'
     >>> format_quantity(0.5, "%", signed=True)
     '+0.500 %'
+    >>> format_quantity(-0.01306, "s", signed=True)
+    '-13.06 ms'
     """
     sign = "+" if signed and value > 0 else ""
     if unit == "%":
@@ -139,6 +143,8 @@ def format_quantity(value: float, unit: str, signed: bool = False) -> str:
             if abs(value) >= step:
                 return f"{sign}{value / step:.2f} {word}{suffix}"
         return f"{sign}{value:.0f} B{suffix}"
+    if unit == "s" and 0 < abs(value) < 1:
+        return f"{sign}{value * 1e3:,.4g} ms"
     if float(value).is_integer():
         return f"{sign}{int(value):,} {unit}".rstrip()
     return f"{sign}{value:,.4g} {unit}".rstrip()

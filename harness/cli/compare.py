@@ -130,6 +130,7 @@ def _measure(
     """Measure until every case is decided, with the controls at the begin and at the end."""
     first = _control_jobs(docket, control_arms, 0)
     jobs = [*first, *docket.wanted()]
+    session.progress.ahead(docket.ahead(jobs))
     measured = session.execute(jobs)
     begin = measured[: len(first)]
     docket.take(jobs[len(first) :], measured[len(first) :])

@@ -59,6 +59,9 @@ class Progress(Protocol):
     def ended(self, job: Job, measurement: Measurement) -> None:
         """A job has its measurement, which is stored."""
 
+    def ahead(self, jobs: Sequence[Job]) -> None:
+        """What may follow the jobs that were begun, at most: a job stands for all of its kind."""
+
     def close(self) -> None:
         """The session is over, whether all jobs ended or not."""
 
@@ -73,6 +76,9 @@ class Silent:
         """Say nothing."""
 
     def ended(self, job: Job, measurement: Measurement) -> None:
+        """Say nothing."""
+
+    def ahead(self, jobs: Sequence[Job]) -> None:
         """Say nothing."""
 
     def close(self) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Sequence, TextIO
+from collections import Counter
+from typing import Mapping, Sequence, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -28,6 +29,7 @@ class EstimatedTime:
 
     def __init__(self) -> None:
         self._left: dict[tuple[str, str], int] = {}
+        self._ahead: dict[tuple[str, str], int] = {}
         self._seen: dict[tuple[str, str], list[float]] = {}
 
     def begin(self, jobs: Sequence[Job]) -> None:
@@ -40,8 +42,24 @@ class EstimatedTime:
         self._left[_kind(job)] -= 1
         self._seen.setdefault(_kind(job), []).append(duration_s)
 
+    def ahead(self, jobs: Sequence[Job]) -> None:
+        """Take in the jobs that may follow those begun, instead of what was known of them before."""
+        self._ahead = dict(Counter(_kind(job) for job in jobs))
+
     def left_s(self) -> float | None:
-        """Return the seconds left, or None before anything is known."""
+        """Return the seconds left of the jobs begun, or None before anything is known."""
+        return self._expected_s(self._left)
+
+    def more_s_max(self) -> float:
+        """Return the seconds that may follow, at most; 0 before anything is known."""
+        return self._expected_s(self._ahead) or 0.0
+
+    def words(self) -> str:
+        """Return both in words."""
+        left, more = self.left_s() or 0.0, self.more_s_max()
+        return f"about {left:.0f} s left" + (f", then at most {more:.0f} s" if more >= 1 else "")
+
+    def _expected_s(self, counts: Mapping[tuple[str, str], int]) -> float | None:
         every = [duration for durations in self._seen.values() for duration in durations]
         if not every:
             return None
@@ -51,7 +69,7 @@ class EstimatedTime:
             seen = self._seen.get(kind)
             return sum(seen) / len(seen) if seen else mean
 
-        return sum(count * expected(kind) for kind, count in self._left.items())
+        return sum(count * expected(kind) for kind, count in counts.items())
 
 
 def _kind(job: Job) -> tuple[str, str]:
@@ -83,8 +101,11 @@ class PlainProgress:
         if measurement.status == "failed":
             self._say(f"failed: {measurement.reason}")
         if time.monotonic() - self._spoken >= PLAIN_INTERVAL_S or self._done == self._total:
-            left = self._estimate.left_s() or 0.0
-            self._say(f"measuring: {self._done} of {self._total}, about {left:.0f} s left")
+            self._say(f"measuring: {self._done} of {self._total}, {self._estimate.words()}")
+
+    def ahead(self, jobs: Sequence[Job]) -> None:
+        """Count what may follow into the time left."""
+        self._estimate.ahead(jobs)
 
     def close(self) -> None:
         """Say nothing: what was said stands."""
@@ -122,12 +143,15 @@ class TerminalProgress:
         """Advance; a failure stays visible above the bar."""
         self._done += 1
         self._estimate.ended(job, measurement.duration_s)
-        left = self._estimate.left_s()
-        self._bar.update(self._task, advance=1, left="" if left is None else f"{left:.0f} s left")
+        self._bar.update(self._task, advance=1, left=self._estimate.words())
         if measurement.status == "failed":
             self._console.print(f"failed: {measurement.reason}", style="red", markup=False, highlight=False)
         if self._done == self._total:
             self._bar.stop()
+
+    def ahead(self, jobs: Sequence[Job]) -> None:
+        """Count what may follow into the time left."""
+        self._estimate.ahead(jobs)
 
     def close(self) -> None:
         """Take the bar away, also in the middle of a run."""

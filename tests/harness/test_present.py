@@ -185,6 +185,17 @@ class TestProgress:
         estimate.ended(dataclasses.replace(quick, position=3), 1.0)
         assert estimate.left_s() == pytest.approx(9.0)
 
+    def test_what_may_follow_is_told_apart_from_what_is_left(self, bench):
+        job = bench.job(provider="smaps")
+        estimate = EstimatedTime()
+        estimate.begin([job])
+        estimate.ahead([job] * 8)
+        estimate.ended(job, 2.0)
+        assert (estimate.left_s(), estimate.more_s_max()) == (0.0, pytest.approx(16.0))
+        assert estimate.words() == "about 0 s left, then at most 16 s"
+        estimate.ahead([])
+        assert estimate.words() == "about 0 s left"
+
     def test_plain_lines_name_failures_and_the_end(self, bench):
         sink = io.StringIO()
         progress = PlainProgress(sink)

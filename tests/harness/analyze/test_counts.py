@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.analyze.comparison import outcome_words
 from harness.analyze.counts import Noise, can_still_move, judge_exact, judge_noisy, noise_of
 from harness.analyze.verdict import Outcome, Threshold
 
@@ -59,6 +60,7 @@ def test_separated_within_the_noise_is_unchanged() -> None:
     history = [100.0, 103.0, 98.0, 104.0, 99.0, 102.0, 97.0, 101.0]
     verdict = judge_noisy([100, 100.1, 99.9, 100, 100.2], [101, 101.1, 100.9, 101, 101.2], noise_of(history), "s")
     assert verdict.outcome is Outcome.UNCHANGED
+    assert outcome_words(verdict).startswith("unchanged: less than ") and outcome_words(verdict).endswith("noise here")
 
 
 def test_one_overlapping_pair_acquits() -> None:
@@ -71,6 +73,7 @@ def test_reviewed_limit_above_the_noise_holds() -> None:
     verdict = judge_noisy([100.0] * 5, [103.0] * 5, noise_of([100.0] * 8), "s", limit)
     assert verdict.outcome is Outcome.UNCHANGED
     assert verdict.threshold == limit
+    assert outcome_words(verdict) == "unchanged (threshold 5.000 %)"
 
 
 def test_noise_names_the_term_that_decided() -> None:

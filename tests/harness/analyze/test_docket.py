@@ -57,6 +57,16 @@ def test_the_same_figures_take_few_runs_and_are_fine() -> None:
     assert verdicts["instructions"].command == "repeat churn:default"
 
 
+def test_what_may_follow_bounds_what_is_measured() -> None:
+    docket, asked = docket_of(), 0
+    bounds = []
+    while wanted := docket.wanted():
+        bounds.append(asked + len(wanted) + len(docket.ahead(wanted)))
+        asked += len(wanted)
+        docket.take(wanted, [steady(job) for job in wanted])
+    assert all(bound >= asked for bound in bounds) and bounds[0] > asked
+
+
 def test_arms_run_in_turned_order_and_no_two_jobs_share_a_place() -> None:
     jobs, _ = run(docket_of(complete=True), steady)
     assert len({job.position for job in jobs}) == len(jobs)

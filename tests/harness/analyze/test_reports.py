@@ -79,7 +79,7 @@ def test_json_holds_every_field() -> None:
     [
         (1536.0, "bytes", "1.50 KiB"), (12.0, "bytes", "12 B"), (2.0**31, "bytes", "2.00 GiB"),
         (4096.0, "bytes/round", "4.00 KiB/round"), (1234.0, "instructions", "1,234 instructions"),
-        (0.25, "s", "0.25 s"), (12.345, "%", "12.3 %"),
+        (0.25, "s", "250 ms"), (1.25, "s", "1.25 s"), (12.345, "%", "12.3 %"),
     ],
 )  # fmt: skip
 def test_quantities_for_people(value: float, unit: str, text: str) -> None:
