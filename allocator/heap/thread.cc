@@ -143,10 +143,14 @@ void thread_unpark(Thread* thread) {
   tls_heap = thread->current;
 }
 
-void thread_release_class(Thread* thread, size_t cls) {
+bool thread_release_class(Thread* thread, size_t cls) {
   handover_give_up(thread, false);
   release_class(&thread->main, cls, false);
-  for (ThreadHeap* part = thread->heaps; part != nullptr; part = part->next) release_class(part, cls, false);
+  for (ThreadHeap* part = thread->heaps; part != nullptr; part = part->next) {
+    if (thread->wants_back.load(std::memory_order_relaxed)) return false;
+    release_class(part, cls, false);
+  }
+  return true;
 }
 
 void thread_heap_release(ThreadHeap* heap, bool recount) {

@@ -121,8 +121,9 @@ void count_anew(Page* page);
 void thread_forget(Thread* thread);
 void thread_forget_unlinked(Thread* thread);  // the same for one that is in no registry any more
 
-// Gives up the pages that the thread holds of one class, in every heap.
-void thread_release_class(Thread* thread, size_t cls);
+// Gives up the pages that a parked thread holds of one class, heap by heap. False: it stopped behind one of them, as
+// the thread wants its heaps back.
+bool thread_release_class(Thread* thread, size_t cls);
 
 // Takes the calling thread's heaps back; it is parked, or being swept. Waits for one page's work at most.
 void thread_unpark(Thread* thread);

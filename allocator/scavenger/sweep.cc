@@ -26,13 +26,13 @@ bool is_due(const Thread* thread, uint64_t now_ns) {
 
 bool has_work(const Thread* thread) { return thread->touched.load(std::memory_order_relaxed) || thread->sweep_class != 0; }
 
-// One class of one parked thread. The gate is held in kSweeping for that long; the registry's lock keeps the
+// One class of one parked thread, or a part of it if the thread wants its heaps back. The gate is held in kSweeping for that long; the registry's lock keeps the
 // thread from ending meanwhile.
 void sweep_class_locked(Thread* thread, uint64_t now_ns) {
   EBB_TEST_POINT("sweep.step");
   // Before the first class, not behind the last: the owner may come back in between and use a class that was swept.
   if (thread->sweep_class == 0) thread->touched.store(false, std::memory_order_relaxed);
-  thread_release_class(thread, thread->sweep_class);
+  if (!thread_release_class(thread, thread->sweep_class)) return;
   if (++thread->sweep_class == kClassCount) {
     thread->sweep_class = 0;
     if (now_ns != kSweepAllNow) thread->swept_ns = now_ns;

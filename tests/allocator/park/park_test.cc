@@ -99,6 +99,45 @@ TEST_F(Park, ParkEndWaitsForTheWorkOfOneClassOnly) {
   EXPECT_EQ(steps.count("pass", "sweep.step"), 1);
 }
 
+// However many heaps the thread has pages in.
+TEST_F(Park, ParkEndWaitsForThePagesOfOneHeapOnly) {
+  constexpr int kHeaps = 20;
+  size_t before = pages();
+  std::vector<ebb_heap_t*> heaps;
+  for (int i = 0; i < kHeaps; ++i) heaps.push_back(ebb_heap_new());
+  Interleaving steps;
+  std::thread owner = steps.run("owner", [&] {
+    std::vector<void*> blocks;
+    for (ebb_heap_t* heap : heaps) blocks.push_back(ebb_heap_malloc(heap, 100));
+    steps.hold("owner", "park.begun");
+    ebb_park_begin();
+    ebb_park_end();
+    for (void* p : blocks) ebb_free(p);
+    steps.hold("owner", "park.begun");
+    ebb_park_begin();
+    ebb_park_end();
+  });
+  steps.wait_until_held("owner");
+  let_time_pass_ms(250);
+  steps.hold("pass", "page.released");
+  std::thread sweeper = steps.run("pass", [] { pass(); });
+  steps.wait_until_held("pass");
+  steps.release("owner");
+  Thread* thread = thread_being_swept();
+  ASSERT_NE(thread, nullptr);
+  while (!thread->wants_back.load()) std::this_thread::yield();
+  steps.release("pass");
+  steps.wait_until_held("owner");  // it has been running, and has parked again
+  EXPECT_LE(steps.count("pass", "page.released"), 2);
+  sweeper.join();
+  sweep();
+  sweep();
+  EXPECT_EQ(pages(), before) << "the interrupted sweep went on";
+  steps.release("owner");
+  owner.join();
+  for (ebb_heap_t* heap : heaps) ebb_heap_delete(heap);
+}
+
 // tests/models/park.pml, TOUCHED_RESET_LATE: what the owner uses between two halves of a sweep is swept, too.
 TEST_F(Park, AnInterruptedSweepGoesOnAndForgetsNothing) {
   size_t before = pages();

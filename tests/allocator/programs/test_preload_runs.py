@@ -18,6 +18,7 @@ PLAIN_CASES = (
     "025_setenv_before_exec.c",
     "028_fork_from_thread_exit.c",
     "029_helper_thread_after_daemon.c",
+    "034_children_without_handlers.c",
     "035_starts_in_vfork_child.c",
     "035_vfork_child_allocates.c",
     # thread exit and thread-specific data

@@ -1,7 +1,6 @@
 """What the scavenger costs in throughput: `churn`, `remote` and `park` with it and with EBB_SCAVENGER=off.
 
-Without a scavenger parking is of no use, so `park` is compared with the same loop that does not park (which saves the
-workload's own four looks at the clock as well).
+Without a scavenger parking is of no use, so `park` is compared with the same loop that does not park.
 
     /usr/bin/python3 tests/allocator/scavenger/measure_cost.py [pairs]
 

@@ -2,6 +2,8 @@
 // forgotten, whoever was in the middle of what.
 #include <gtest/gtest.h>
 
+#include <sys/mman.h>
+
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -117,6 +119,37 @@ TEST_F(Pass, ForcedCollectWaitsForOneStepAndDoesTheRest) {
   EXPECT_EQ(steps.count("pass", "purge.before_os"), 1);
   steps.release("pass");
   running.join();
+}
+
+// Arenas of the program's own, adopted ones among them, and of a sub-process: as many as there are.
+TEST_F(Pass, EveryArenaIsPurgedWithinTheDelay) {
+  constexpr size_t kBytes = 4 * MiB;
+  constexpr int kArenas = 12;
+  std::vector<ebb_arena_t> arenas(kArenas);
+  std::vector<void*> mappings;
+  for (int i = 0; i < kArenas; ++i) {
+    if (i % 2 == 0) {
+      ASSERT_TRUE(ebb_arena_reserve(kBytes, EBB_ARENA_EXCLUSIVE, &arenas[i]));
+      continue;
+    }
+    mappings.push_back(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    ASSERT_TRUE(ebb_arena_adopt(mappings.back(), kBytes, EBB_ARENA_COMMITTED | EBB_ARENA_ZERO | EBB_ARENA_EXCLUSIVE, &arenas[i]));
+  }
+  std::vector<ebb_heap_t*> heaps;
+  for (ebb_arena_t arena : arenas) heaps.push_back(ebb_heap_new_in(arena));
+  settle();
+  std::vector<void*> blocks;
+  for (ebb_heap_t* heap : heaps) blocks.push_back(memset(ebb_heap_malloc(heap, 2 * MiB), 1, 2 * MiB));
+  armings_ = 0;
+  for (void* p : blocks) ebb_free(p);
+  EXPECT_EQ(armings_, kArenas);
+  EXPECT_GE(dirty_bytes(), kArenas * 2 * MiB);
+  let_time_pass_ms(100);
+  pass();
+  EXPECT_EQ(dirty_bytes(), 0u);
+  for (ebb_heap_t* heap : heaps) ebb_heap_destroy(heap);
+  for (ebb_arena_t arena : arenas) EXPECT_TRUE(ebb_arena_release(arena));
+  for (void* p : mappings) munmap(p, kBytes);
 }
 
 // Generations are counted around a circle: old memory must not be taken for what lies ahead.
