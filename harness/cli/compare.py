@@ -79,9 +79,9 @@ def command(
     profile: Profile = "quick" if quick else "full"
     docket = Docket(before, after, profile)
     options = (" --quick" if quick else "") + (f" --allocator {allocator}" if allocator else "")
-    options += "".join(f" --metric {metric}" for metric in metrics)
+    options += "".join(f" --metric {metric}" for metric in metrics) + (f" --counter {counter}" if counter else "")
     fill(
-        docket, selection, thresholds, counter=counter or instruction_counter(), metrics=metrics or DEFAULT_METRICS,
+        docket, selection, thresholds, counter=instruction_counter(counter), metrics=metrics or DEFAULT_METRICS,
         history=stored_history(context.store(), read_environment().key), complete=not quick,
         command=lambda name: f"./tidemark compare {a} {b}{options} --workload {name}",
     )  # fmt: skip

@@ -93,7 +93,8 @@ class Context:
 
     def pin(self, config: AllocatorConfig) -> Pin:
         """Return an allocator's pin; CannotMeasure when there is none or its file is wrong."""
-        return load_pin(self.pin_path(config), ("HEAD" if config.kind == "git" else "") + pin_options(config))
+        words = ("HEAD" if config.kind == "git" else "") + pin_options(config)
+        return load_pin(self.pin_path(config), words.lstrip())
 
 
 def pin_options(config: AllocatorConfig) -> str:

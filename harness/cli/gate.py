@@ -82,9 +82,9 @@ def command(
     docket = Docket(before, after, "quick" if quick else "full")
     store = context.store()
     fill(
-        docket, selection, thresholds, counter=counter or instruction_counter(),
+        docket, selection, thresholds, counter=instruction_counter(counter),
         history=stored_history(store, read_environment().key),
-        command=lambda name: _repeat(name, quick, allocator, pin, revision),
+        command=lambda name: _repeat(name, quick, allocator, pin, revision, counter),
     )  # fmt: skip
     if not docket.entries:
         raise CannotMeasure(
@@ -183,8 +183,10 @@ def _quantity(value: float | None, unit: str) -> str:
     return "" if value is None else format_quantity(value, unit)
 
 
-def _repeat(name: str, quick: bool, allocator: str | None, pin: str | None, revision: str | None) -> str:
+def _repeat(
+    name: str, quick: bool, allocator: str | None, pin: str | None, revision: str | None, counter: str | None
+) -> str:
     words = ["./tidemark gate", *(["--quick"] if quick else []), f"--workload {name}"]
     words += [f"--{option} {value}" for option, value in
-              (("allocator", allocator), ("pin", pin), ("revision", revision)) if value is not None]  # fmt: skip
+              (("allocator", allocator), ("pin", pin), ("revision", revision), ("counter", counter)) if value is not None]  # fmt: skip
     return " ".join(words)

@@ -11,6 +11,7 @@ from typing import Any, Sequence
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from harness.present.figures import Cell, Column, Guide, cell, ratio, show
 from results.records import Measurement
@@ -72,7 +73,8 @@ def as_table(blocks: Sequence[Block], console: Console) -> None:
     """Print the matrix for people: figures, and beside each its ratio to the first row."""
     for block in blocks:
         title = f"{block.workload}: {block.summary}" if block.summary else block.workload
-        table = Table(title=title, title_justify="left", title_style="bold", show_edge=False, pad_edge=False)
+        console.print(Text(title, style="bold"), soft_wrap=True)
+        table = Table(show_edge=False, pad_edge=False)
         table.add_column("allocator", no_wrap=True)
         for column in block.columns:
             table.add_column(column.title, justify="right", no_wrap=True)

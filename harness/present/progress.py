@@ -89,7 +89,8 @@ class PlainProgress:
         """Say how much there is to do."""
         self._total += len(jobs)
         self._estimate.begin(jobs)
-        self._say(f"measuring: {len(jobs)} execution{'' if len(jobs) == 1 else 's'}")
+        if jobs:
+            self._say(f"measuring: {len(jobs)} execution{'' if len(jobs) == 1 else 's'}")
 
     def started(self, job: Job) -> None:
         """Say nothing: the end of a job is the news."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.collect import perf_output
-from harness.collect.providers import instruction_counter, provider_named
+from harness.collect.providers import all_providers, instruction_counter, provider_named
 from harness.collect.providers.perf import (
     HARDWARE_EVENTS,
     PerfProvider,
@@ -125,6 +125,13 @@ class TestProbe:
         provider._capability = probe_counters("/nonexistent/perf")
         with pytest.raises(CannotMeasure, match="perf cannot count instructions here"):
             require_hardware(provider)
+
+    def test_a_counter_that_is_asked_for_must_be_there(self, monkeypatch):
+        """A gate says so at once, not after minutes that every case was not measured."""
+        monkeypatch.setattr(all_providers()["perf"], "_capability", probe_counters("/nonexistent/perf"))
+        with pytest.raises(CannotMeasure, match="perf cannot count instructions here"):
+            instruction_counter("perf")
+        assert instruction_counter("callgrind") == instruction_counter() == "callgrind"
 
     def test_the_default_counter_follows_the_probe(self):
         expected = "perf" if probe_counters().hardware else "callgrind"

@@ -8,7 +8,7 @@ from harness.collect.providers.base import Provider
 from harness.collect.providers.callgrind import CallgrindProvider
 from harness.collect.providers.gbench import GbenchProvider
 from harness.collect.providers.hyperfine import HyperfineProvider
-from harness.collect.providers.perf import PerfProvider
+from harness.collect.providers.perf import PerfProvider, require_hardware
 from harness.collect.providers.smaps import SmapsProvider
 from harness.collect.providers.statistics import StatisticsProvider
 from harness.model.errors import CannotMeasure
@@ -33,8 +33,13 @@ def provider_named(name: str) -> Provider:
         raise CannotMeasure(f"There is no provider {name}: choose one of {known}.") from None
 
 
-def instruction_counter() -> str:
-    """Return the provider of instruction counts on this machine: `perf` with a PMU, else `callgrind`."""
+def instruction_counter(asked: str | None = None) -> str:
+    """Return the provider of instruction counts: the one `asked` for, else `perf` with a PMU and `callgrind` without.
+
+    CannotMeasure when `perf` is asked for and there is no PMU: it would find nothing out after minutes.
+    """
     perf = all_providers()["perf"]
     assert isinstance(perf, PerfProvider)
-    return "perf" if perf.capability().hardware else "callgrind"
+    if asked == "perf":
+        require_hardware(perf)
+    return asked or ("perf" if perf.capability().hardware else "callgrind")
