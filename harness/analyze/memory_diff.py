@@ -56,7 +56,8 @@ class SeriesDifference:
                 f"rises by {self.level / MIB:+.2f} MiB between checkpoints {self.begins_at} and {self.ends_at}, "
                 "then stays"
             )
-        return f"is {self.level / MIB:+.2f} MiB apart from the first checkpoint on"
+        side = "higher" if self.level >= 0 else "lower"
+        return f"is {abs(self.level) / MIB:.2f} MiB {side} from the first checkpoint on"
 
 
 def compare_series(
@@ -123,7 +124,10 @@ def by_category(
         for metric in before
         if metric in after
     ]
-    return sorted(found, key=lambda item: (item.shape == "same", -abs(item.level), item.metric))
+    # What is resident comes before what the allocator says of itself: the one is judged, the other explains it.
+    return sorted(
+        found, key=lambda i: (i.shape == "same", i.metric.startswith("allocator_"), -abs(i.level), i.metric)
+    )
 
 
 def grouped_sentences(differences: Sequence[SeriesDifference]) -> list[str]:

@@ -45,7 +45,7 @@ def test_metrics_that_moved_alike_share_a_sentence() -> None:
     )
     assert grouped_sentences(found) == [
         "a, b: steps by +8.00 MiB at checkpoint 8",
-        "c: is +3.00 MiB apart from the first checkpoint on",
+        "c: is 3.00 MiB higher from the first checkpoint on",
     ]
 
 
@@ -81,3 +81,9 @@ def test_any_difference_has_a_shape(gap: list[float]) -> None:
     found = compare_series("rss_bytes", [0.0] * len(gap), gap, 4096.0)
     assert 0 <= found.begins_at <= found.ends_at < len(gap)
     assert found.final == gap[-1]
+
+
+def test_what_is_resident_comes_before_the_allocator_s_own_words() -> None:
+    before = {"allocator_mapped_bytes": [BASE], "rss_bytes": [BASE]}
+    after = {"allocator_mapped_bytes": [[99 * MIB] * 20], "rss_bytes": [[53 * MIB] * 20]}
+    assert [item.metric for item in by_category(before, after, MIB)] == ["rss_bytes", "allocator_mapped_bytes"]
