@@ -27,7 +27,7 @@ Values are decimal numbers or, where an option has words, one of these. A value 
 line on standard error and the default is kept. A set-user-ID program ignores the environment.
 """
 
-AT_START = frozenset({"reserve_gib", "thp", "verbose"})
+AT_START = frozenset({"profile_interval_kib", "reserve_gib", "thp", "verbose"})
 """Options that are read once, when the address space is reserved."""
 
 

@@ -16,6 +16,7 @@ enum class LockRank : uint8_t {
   kPurgeStep,           // one purge step: the OS call included (arena/purge.cc)
   kArena,               // one arena's free spans
   kMetaPool,            // memory of the allocator's own structures
+  kSamples,             // the list of live samples (heap/sample_list.h)
 };
 
 }  // namespace ebb

@@ -10,6 +10,7 @@
 #include "heap/parts.h"
 #include "heap/process.h"
 #include "heap/refill.h"
+#include "heap/sampling.h"
 #include "os/os.h"
 
 namespace ebb {
@@ -56,7 +57,8 @@ EBB_INLINE Block* pop(ThreadHeap* heap, size_t cls, bool* fresh) {
 }  // namespace
 
 void* take_block(Heap* from, size_t cls, bool* fresh) {
-  Thread* thread = thread_self();
+  Thread* thread = thread_self_if_any();
+  if (EBB_UNLIKELY(thread == nullptr)) thread = thread_self();
   if (EBB_UNLIKELY(thread == nullptr)) return nullptr;
   Block* block = nullptr;
   {
@@ -75,13 +77,14 @@ void* take_block(Heap* from, size_t cls, bool* fresh) {
   return block;
 }
 
-void* take_large(Heap* heap, size_t size, size_t alignment, bool* zero) {
+void* take_large(Heap* heap, size_t size, size_t alignment, bool* zero, const void* caller) {
   if (!process_start()) return nullptr;
   void* p = large_allocate(heap, size, alignment, zero);
   if (EBB_UNLIKELY(p == nullptr && !heap->is_main() && give_up_reserve(heap))) {
     p = large_allocate(heap, size, alignment, zero);
   }
   if (EBB_UNLIKELY(p == nullptr && !heap->is_main())) report_limit(first_class(heap), size);
+  if (sampling_is_on() && p != nullptr) count_large(as_page(find_slice(p)), caller);
   return p;
 }
 
@@ -93,11 +96,15 @@ EBB_INLINE void* or_out_of_memory(void* p) {
   return p;
 }
 
-EBB_NOINLINE void* allocate_more(size_t cls) { return or_out_of_memory(take_block(nullptr, cls, nullptr)); }
+EBB_NOINLINE void* allocate_more(size_t cls) {
+  // The plain build's fast paths jump here and leave no frame, so this is the address in the program.
+  if (sampling_is_on()) return or_out_of_memory(take_block_counted(nullptr, cls, nullptr, __builtin_return_address(0)));
+  return or_out_of_memory(take_block(nullptr, cls, nullptr));
+}
 
-EBB_NOINLINE void* allocate_large(size_t size, size_t alignment, bool* zero) {
+EBB_NOINLINE void* allocate_large(size_t size, size_t alignment, bool* zero, const void* caller) {
   Thread* thread = thread_self_if_any();
-  return take_large(thread != nullptr ? thread->current->heap : &g_main_heap, size, alignment, zero);
+  return take_large(thread != nullptr ? thread->current->heap : &g_main_heap, size, alignment, zero, caller);
 }
 
 }  // namespace
@@ -108,10 +115,11 @@ void* allocate_empty(size_t cls, ThreadHeap* heap) {
   Page* page = heap->active[cls];  // the shared empty heap has none
   if (EBB_LIKELY(page != nullptr)) {
     Block* block = page->free;
-    if (EBB_LIKELY(block != nullptr && !is_short_batch(page))) {
+    uint32_t handed_out = static_cast<uint32_t>(page->carved - page->hole_blocks);
+    if (EBB_LIKELY(block != nullptr && !is_short_batch(page)) && !sampling_is_on()) {
       page->free = nullptr;
       compiler_barrier();
-      page->countdown = static_cast<uint32_t>(page->carved - page->hole_blocks);
+      page->countdown = handed_out;
       heap->free[cls] = block->next;
       return block;
     }
@@ -128,13 +136,13 @@ void* allocate_slow(size_t size) {
     heap->free[cls] = block->next;
     return block;
   }
-  return or_out_of_memory(allocate_large(size, kBlockAlign, nullptr));
+  return or_out_of_memory(allocate_large(size, kBlockAlign, nullptr, __builtin_return_address(0)));
 }
 
 void* allocate_zeroed_slow(size_t size) {
   if (size > kLargestBlock) {
     bool zero = false;
-    void* p = allocate_large(size, kBlockAlign, &zero);
+    void* p = allocate_large(size, kBlockAlign, &zero, __builtin_return_address(0));
     if (p != nullptr && !zero && !large_clear(as_page(find_slice(p)), size)) memset(p, 0, size);
     return or_out_of_memory(p);
   }
@@ -146,7 +154,8 @@ void* allocate_zeroed_slow(size_t size) {
     return memset(block, 0, size);
   }
   bool fresh = false;
-  void* p = take_block(nullptr, cls, &fresh);
+  void* p = sampling_is_on() ? take_block_counted(nullptr, cls, &fresh, __builtin_return_address(0))
+                             : take_block(nullptr, cls, &fresh);
   if (p != nullptr) memset(p, 0, fresh ? min_of(size, sizeof(Block)) : size);
   return or_out_of_memory(p);
 }
@@ -169,7 +178,8 @@ void* allocate_aligned(size_t alignment, size_t size) {
     return block;
   }
   if (size > kMaxRequestBytes) return or_out_of_memory(nullptr);
-  return or_out_of_memory(allocate_large(size | (size == 0), max_of(alignment, kSliceBytes), nullptr));
+  return or_out_of_memory(
+      allocate_large(size | (size == 0), max_of(alignment, kSliceBytes), nullptr, __builtin_return_address(0)));
 }
 
 size_t good_bytes(size_t size) {

@@ -6,6 +6,7 @@
 //      │                                   a page nobody owns, a new page
 //      └─▶ allocate_slow    above the table's sizes: the class is computed, then as above
 //             └─▶ large_allocate   a span of its own
+//      While the heap profiler samples, allocate_more and take_large count (heap/sampling.h).
 //   release ─▶ push to the page's own list                       (18 instructions)
 //      ├─▶ release_emptied  the countdown reached zero
 //      ├─▶ release_foreign  a further slice of this thread's page
@@ -38,8 +39,8 @@ EBB_HIDDEN EBB_NOINLINE void release_emptied(Page* page);
 // A block of class `cls` from the calling thread's part of a heap; null `from`: of its current one. `fresh` (may be
 // null) is set to whether the block was never used and reads as zero but for its link.
 void* take_block(Heap* from, size_t cls, bool* fresh);
-// A block with a span of its own; `zero` as in large_allocate.
-void* take_large(Heap* heap, size_t size, size_t alignment, bool* zero);
+// A block with a span of its own; `zero` as in large_allocate, `caller` as in sample_begin (heap/sample_list.h).
+void* take_large(Heap* heap, size_t size, size_t alignment, bool* zero, const void* caller);
 
 // ---- fast paths ----
 

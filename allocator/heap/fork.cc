@@ -13,6 +13,7 @@
 #include "heap/heap_lifetime.h"
 #include "heap/parts.h"
 #include "heap/process.h"
+#include "heap/sample_list.h"
 #include "heap/shared_pages.h"
 #include "heap/subprocess.h"
 #include "heap/thread.h"
@@ -46,10 +47,12 @@ void prepare() {
   heaps_lock_for_fork();
   arenas_lock_for_fork();
   meta_lock_for_fork();
+  samples_lock_for_fork();
   tls_holds_every_lock = true;
 }
 
 void open_all(bool child) {
+  samples_unlock_after_fork();
   meta_unlock_after_fork();
   arenas_unlock_after_fork(child);
   heaps_unlock_after_fork(child);

@@ -6,6 +6,7 @@
 #include "heap/alloc.h"
 #include "heap/large.h"
 #include "heap/refill.h"
+#include "heap/sampling.h"
 #include "os/os.h"
 
 namespace ebb {
@@ -22,14 +23,21 @@ EBB_INLINE ThreadHeap* part_of_any(Heap* heap) {
   return tls_owner == kNobodyHere ? nullptr : &tls_thread->main;
 }
 
+EBB_INLINE void* take(Heap* heap, size_t cls, bool* fresh) {
+  if (sampling_is_on()) return take_block_counted(heap, cls, fresh, __builtin_return_address(0));
+  return take_block(heap, cls, fresh);
+}
+
 // A block of class `cls`: listed, or of the blocks that the active page got back, or from the slow path.
 void* allocate_class(Heap* heap, size_t cls, bool* fresh) {
   ThreadHeap* part = part_of_any(heap);
-  if (part == nullptr) return take_block(heap, cls, fresh);
+  if (part == nullptr) return take(heap, cls, fresh);
   Block* block = part->free[cls];
   if (block == nullptr) {
     Page* page = part->active[cls];
-    if (page == nullptr || page->free == nullptr || is_short_batch(page)) return take_block(heap, cls, fresh);
+    if (page == nullptr || page->free == nullptr || is_short_batch(page) || sampling_is_on()) {
+      return take(heap, cls, fresh);
+    }
     block = page_take_list(page);
   }
   part->free[cls] = block->next;
@@ -43,7 +51,7 @@ bool is_class_size(size_t size) { return size <= kLargestBlock; }
 
 void* heap_allocate_slow(Heap* heap, size_t size) {
   void* p = is_class_size(size) ? allocate_class(heap, class_of(size), nullptr)
-                                : take_large(heap, size, kBlockAlign, nullptr);
+                                : take_large(heap, size, kBlockAlign, nullptr, __builtin_return_address(0));
   return or_out_of_memory(p);
 }
 
@@ -55,7 +63,7 @@ void* heap_allocate_zeroed(Heap* heap, size_t size) {
     return or_out_of_memory(p);
   }
   bool zero = false;
-  void* p = take_large(heap, size, kBlockAlign, &zero);
+  void* p = take_large(heap, size, kBlockAlign, &zero, __builtin_return_address(0));
   if (p != nullptr && !zero && !large_clear(as_page(find_slice(p)), size)) memset(p, 0, size);
   return or_out_of_memory(p);
 }
@@ -64,7 +72,8 @@ void* heap_allocate_aligned(Heap* heap, size_t alignment, size_t size) {
   size_t cls = class_of_aligned(max_of(alignment, kBlockAlign), size);
   if (cls != kClassCount) return or_out_of_memory(allocate_class(heap, cls, nullptr));
   if (size > kMaxRequestBytes) return or_out_of_memory(nullptr);
-  return or_out_of_memory(take_large(heap, size | (size == 0), max_of(alignment, kSliceBytes), nullptr));
+  return or_out_of_memory(take_large(heap, size | (size == 0), max_of(alignment, kSliceBytes), nullptr,
+                                     __builtin_return_address(0)));
 }
 
 void* heap_reallocate(Heap* heap, void* p, size_t size) {
@@ -72,7 +81,7 @@ void* heap_reallocate(Heap* heap, void* p, size_t size) {
   Page* page = page_head(find_slice(p));
   bool is_large = page->kind == SliceKind::kLarge;
   size_t usable = is_large ? page->large.usable : page->block_bytes;
-  if (!is_large && size <= usable && size >= usable / 2) return p;
+  if ((!is_large || usable <= kLargestBlock) && stays_in_block(usable, size)) return p;  // a sample may be that small
   if (is_large && size > kLargestBlock) {
     void* resized = large_resize(page, size);
     if (resized != nullptr) return resized;

@@ -219,7 +219,8 @@ bool unlist_unless_busy(FirstClassHeap* heap, Page* page) {
 // Pages and large blocks that were freed in one go.
 struct Freed {
   uint64_t pages = 0, large = 0;
-  Page* moved = nullptr;  // a large block whose end takes a system call: the caller's to free
+  // A large block whose end takes a system call, or is told to a hook of the program's: the caller's to free.
+  Page* moved = nullptr;
   bool is_busy = false;   // the next page is one that the scavenger works on
 };
 
@@ -248,7 +249,7 @@ Freed free_some_spans_locked(FirstClassHeap* heap) {
       page_unmake_with_blocks(page);
       ++freed.pages;
     } else {
-      if ((page->flags & kFlagMoved) != 0) {
+      if ((page->flags & (kFlagMoved | kFlagSampled)) != 0) {
         freed.moved = page;
         break;
       }

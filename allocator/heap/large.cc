@@ -4,6 +4,8 @@
 #include "base/bits.h"
 #include "heap/membership.h"
 #include "heap/misuse.h"
+#include "heap/sample_list.h"
+#include "heap/sampling.h"
 #include "heap/thread.h"
 #include "os/os.h"
 #include "stats/counters.h"
@@ -35,10 +37,10 @@ size_t next_colour_offset() {
 }
 
 // Makes a span into a block; its heap is charged.
-void* finish(Page* page, size_t size, size_t offset) {
+void* finish(Page* page, size_t usable, size_t offset) {
   page->owner.store(kNoOwner, std::memory_order_relaxed);
   page->flags = 0;
-  page->large.usable = large_usable(size);
+  page->large.usable = usable;
   page->large.offset = offset;
   page->kind = SliceKind::kLarge;
   count(Counter::k_large_made);
@@ -104,29 +106,52 @@ void give_back(Page* page, bool clean) {
 
 }  // namespace
 
+namespace {
+
+// A block of `usable` bytes in a span of so many slices.
+EBB_INLINE void* allocate_span(Heap* heap, size_t usable, size_t slices, size_t offset, size_t alignment, bool* zero) {
+  if (EBB_UNLIKELY(!charge(heap, usable))) return nullptr;
+  Slice* span = take_span_from(source_of(heap), {static_cast<uint32_t>(slices)}, alignment, zero);
+  if (EBB_UNLIKELY(span == nullptr)) {
+    uncharge(heap, usable);
+    return nullptr;
+  }
+  void* p = finish(as_page(span), usable, offset);
+  join(heap, as_page(span));
+  return p;
+}
+
+// What is known of a sampled block ends with it.
+void end_sample(Page* page) {
+  if (EBB_UNLIKELY((page->flags & kFlagSampled) != 0)) sample_end(page);
+}
+
+}  // namespace
+
 void* large_allocate(Heap* heap, size_t size, size_t alignment, bool* zero) {
   if (EBB_UNLIKELY(size > kMaxRequestBytes - 2 * kSliceBytes || alignment > kMaxRequestBytes / 2)) return nullptr;
   size_t offset = size >= kColouredLeast && alignment <= kColourStep ? next_colour_offset() : 0;
   size_t slices = (large_usable(size) + offset + kSliceBytes - 1) >> kSliceShift;
   if (EBB_UNLIKELY(slices > UINT32_MAX / 2 || alignment >> kSliceShift > UINT32_MAX / 2)) return nullptr;
-  if (EBB_UNLIKELY(!charge(heap, large_usable(size)))) return nullptr;
-  Slice* span = take_span_from(source_of(heap), {static_cast<uint32_t>(slices)}, alignment, zero);
-  if (EBB_UNLIKELY(span == nullptr)) {
-    uncharge(heap, large_usable(size));
-    return nullptr;
-  }
-  void* p = finish(as_page(span), size, offset);
-  join(heap, as_page(span));
-  return p;
+  return allocate_span(heap, large_usable(size), slices, offset, alignment, zero);
+}
+
+void* large_allocate_small(Heap* heap, size_t usable, bool* zero) {
+  EBB_ASSERT(usable <= kLargestBlock);
+  return allocate_span(heap, usable, 1, 0, kSliceBytes, zero);
 }
 
 void large_release(Page* page, void* p) {
   if (EBB_UNLIKELY(p != page->start + page->large.offset)) return report_invalid_pointer("free", p);
+  end_sample(page);
   leave(page);
   give_back(page, false);
 }
 
-void large_free_left(Page* page) { give_back(page, false); }
+void large_free_left(Page* page) {
+  end_sample(page);
+  give_back(page, false);
+}
 
 namespace {
 
@@ -145,16 +170,15 @@ void* move_pages_of(Page* page, size_t size) {
     arena_of(span)->give(span);
     return nullptr;
   }
-  void* result = finish(as_page(span), size, offset);
+  end_sample(page);
+  void* result = finish(as_page(span), usable, offset);
   as_page(span)->flags |= kFlagMoved;
   replace(page, as_page(span));
   give_back(page, true);
   return result;
 }
 
-}  // namespace
-
-void* large_resize(Page* page, size_t size) {
+EBB_INLINE void* resize(Page* page, size_t size) {
   size_t offset = page->large.offset;
   size_t old_usable = page->large.usable;
   size_t usable = large_usable(size);
@@ -163,14 +187,27 @@ void* large_resize(Page* page, size_t size) {
     // Shrinking gives whole slices back; a span that keeps some slack for growth loses it only then.
     SliceCount keep = SliceCount::from_bytes_up(usable + offset);
     if (!set_usable(page, usable)) return nullptr;
+    end_sample(page);
     if (usable < old_usable && keep.value < page->slices) arena_of(page)->give_tail(page, keep);
     run_deferred();
     return p;
   }
   if (size > kMaxRequestBytes / 2 || !set_usable(page, usable)) return nullptr;
-  if (arena_of(page)->extend(page, SliceCount::from_bytes_up(usable + offset))) return p;
+  if (arena_of(page)->extend(page, SliceCount::from_bytes_up(usable + offset))) {
+    end_sample(page);
+    return p;
+  }
   set_usable(page, old_usable);
   return move_pages_of(page, size);
+}
+
+}  // namespace
+
+void* large_resize(Page* page, size_t size) {
+  void* p = resize(page, size);
+  // For the profile, the old block was freed and the new one allocated.
+  if (sampling_is_on() && p != nullptr) count_large(as_page(find_slice(p)), nullptr);
+  return p;
 }
 
 bool large_clear(Page* page, size_t size) {

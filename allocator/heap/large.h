@@ -13,6 +13,9 @@ namespace ebb {
 // `zero` (may be null): set to whether the memory is known to be zero. `alignment`: a power of two.
 void* large_allocate(Heap* heap, size_t size, size_t alignment, bool* zero);
 
+// A block with a span of its own of a size that pages would serve: `usable` is a class's. Aligned to a slice.
+void* large_allocate_small(Heap* heap, size_t usable, bool* zero);
+
 // `page` is the metadata of the slice that holds p and has kind kLarge.
 void large_release(Page* page, void* p);
 

@@ -35,7 +35,7 @@ bool carve_within_limit(Heap* heap, Page* page) {
 enum class Gathered { kSome, kFull, kLimited };
 
 // Gets blocks of a page the thread owns onto page->free.
-Gathered gather(Heap* heap, Page* page, bool* fresh) {
+EBB_INLINE Gathered gather(Heap* heap, Page* page, bool* fresh) {
   if (page->free == nullptr) page_fold_remote(page);
   if (page->free != nullptr) {
     if (is_short_batch(page)) carve_within_limit(heap, page);
@@ -51,7 +51,7 @@ Gathered gather(Heap* heap, Page* page, bool* fresh) {
   return Gathered::kSome;
 }
 
-Page* new_page(ThreadHeap* heap, size_t cls) {
+EBB_INLINE Page* new_page(ThreadHeap* heap, size_t cls) {
   bool zero;
   Slice* span = take_span_from(source_of(heap->heap), {class_slices(cls)}, kSliceBytes, &zero);
   if (span == nullptr) return nullptr;
@@ -78,9 +78,8 @@ EBB_COLD bool make_room(ThreadHeap* heap, size_t cls) {
   return has_room();
 }
 
-}  // namespace
-
-bool refill(ThreadHeap* heap, size_t cls, bool* fresh) {
+// Makes heap->active[cls] a page with blocks on its list.
+EBB_INLINE Page* find_page(ThreadHeap* heap, size_t cls, bool* fresh) {
   if (fresh != nullptr) *fresh = false;
   bool reserve_given_up = false;
   for (;;) {
@@ -89,7 +88,7 @@ bool refill(ThreadHeap* heap, size_t cls, bool* fresh) {
       Gathered gathered = gather(heap->heap, page, fresh);
       if (EBB_LIKELY(gathered == Gathered::kSome)) break;
       if (gathered == Gathered::kLimited) {
-        if (!make_room(heap, cls)) return false;
+        if (!make_room(heap, cls)) return nullptr;
         continue;
       }
       // Full: nobody's, so that whoever frees its blocks can make it available again.
@@ -104,7 +103,7 @@ bool refill(ThreadHeap* heap, size_t cls, bool* fresh) {
       if (page == nullptr) page = new_page(heap, cls);
       if (EBB_UNLIKELY(page == nullptr)) {
         // An arena of its own may be full of what the heap's classes keep in reserve.
-        if (heap->heap->is_main() || reserve_given_up) return false;
+        if (heap->heap->is_main() || reserve_given_up) return nullptr;
         reserve_given_up = true;
         thread_heap_release(heap, false);
         continue;
@@ -115,8 +114,18 @@ bool refill(ThreadHeap* heap, size_t cls, bool* fresh) {
     }
     heap->active[cls] = page;
   }
-  heap->free[cls] = page_take_list(heap->active[cls]);
+  return heap->active[cls];
+}
+
+}  // namespace
+
+bool refill(ThreadHeap* heap, size_t cls, bool* fresh) {
+  Page* page = find_page(heap, cls, fresh);
+  if (EBB_UNLIKELY(page == nullptr)) return false;
+  heap->free[cls] = page_take_list(page);
   return true;
 }
+
+Page* refill_page(ThreadHeap* heap, size_t cls, bool* fresh) { return find_page(heap, cls, fresh); }
 
 }  // namespace ebb

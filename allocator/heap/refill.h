@@ -24,4 +24,8 @@ inline bool is_short_batch(const Page* page) {
 // memory.
 bool refill(ThreadHeap* heap, size_t cls, bool* fresh);
 
+// The same up to the last step: the list of the page returned, heap->active[cls], is still to be taken. Null: out of
+// memory.
+EBB_COLD Page* refill_page(ThreadHeap* heap, size_t cls, bool* fresh);
+
 }  // namespace ebb

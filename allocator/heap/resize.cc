@@ -75,12 +75,14 @@ void* reallocate(void* p, size_t size) {
   }
   if (EBB_UNLIKELY(size > kMaxRequestBytes)) return refuse();
   if (page->kind == SliceKind::kLarge) {
+    // A sample may be of a class's size.
+    if (page->large.usable <= kLargestBlock && stays_in_block(page->large.usable, size)) return p;
     // Within the OS page that it ends in, nothing changes.
     if (size <= page->large.usable && large_usable(size) == page->large.usable && size > kLargestBlock) return p;
     return reallocate_large(page, p, size);
   }
   size_t usable = page->block_bytes;
-  if (size <= usable && size >= usable / 2) return p;  // stays while at least half of the block is in use
+  if (stays_in_block(usable, size)) return p;
   return reallocate_moving(p, size, usable);
 }
 

@@ -48,6 +48,7 @@ void release_class(ThreadHeap* heap, size_t cls, bool recount) {
   Block* list = heap->free[cls];
   heap->active[cls] = heap->spare[cls] = nullptr;
   heap->free[cls] = nullptr;
+  heap->samples.forget(cls);
   for (Page* page : {active, spare}) {
     if (page == nullptr) continue;
     if (recount) count_anew(page);

@@ -42,6 +42,13 @@ struct RecentPart {
 };
 constexpr size_t kRecentParts = 16;
 
+// How far a thread has to go to its next sample; the thread's own (heap/sampling.h).
+struct SampleCountdown {
+  uint64_t left_bytes = 0;
+  uint64_t random = 0;   // state of its generator; 0: not seeded
+  uint32_t session = 0;  // of the sampling that drew left_bytes
+};
+
 struct Thread {
   std::atomic<uint32_t> gate{kRunning};
   std::atomic<bool> wants_back{false};  // parked, and waiting for the sweep to pause
@@ -58,6 +65,7 @@ struct Thread {
   uint32_t handover_empty = 0;  // of them, those that were seen empty; under g_thread_lock
   Subprocess* subprocess = nullptr;  // what it has entered; null: the process's own world
   RecentPart recent[kRecentParts];
+  SampleCountdown sampling;
   // The heaps that it last began to use, ended ones too: see trim_stale_tails in heap/parts.cc.
   FirstClassHeap* begun[2] = {};
   Thread* next = nullptr;        // registry

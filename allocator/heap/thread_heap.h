@@ -18,6 +18,21 @@ namespace ebb {
 
 struct Thread;
 
+// Which classes' lists were cut in front of a block that is to be a sample (heap/sampling.h).
+struct SampleMarks {
+  uint64_t due[2] = {};  // a bit for each class
+  uint64_t life = 0;  // of the sampling and of the heap in which they were set; 0: none were
+
+  void set(size_t cls) { due[cls / 64] |= uint64_t{1} << (cls % 64); }
+  void clear(size_t cls) { due[cls / 64] &= ~(uint64_t{1} << (cls % 64)); }
+  // The class's list is given up.
+  void forget(size_t cls) {
+    if (EBB_UNLIKELY(life != 0)) clear(cls);
+  }
+  bool has(size_t cls) const { return (due[cls / 64] >> (cls % 64) & 1) != 0; }
+};
+static_assert(kClassCount <= 128, "a bit for each class");
+
 struct ThreadHeap {
   // First, so that the fast path reaches both with one register and no further addition.
   Block* free[kClassCount] = {};
@@ -33,6 +48,7 @@ struct ThreadHeap {
   ThreadHeap* prev = nullptr;
   ThreadHeap* heap_next = nullptr;
   ThreadHeap* heap_prev = nullptr;
+  SampleMarks samples;
 };
 
 // Shared by all threads that have no heap (yet, or while parked): all its lists are empty, so every

@@ -112,6 +112,34 @@ uint64_t entropy();
 // Sets errno to ENOMEM: the one thing that a caller of malloc may read of it.
 void set_out_of_memory();
 
+// The kernel's number of the calling thread, as debuggers show it.
+uint64_t thread_number();
+
+// ---- call stacks (os/call_stack_linux.cc) ---------------------------------------------------------------
+
+// Loads what call_stack() needs, once: must be called before it, outside of malloc, and may allocate.
+void prepare_call_stacks();
+
+// Return addresses of the calling thread, innermost first; their number, at most `most`. 0 where the libc or the
+// system has no unwinder.
+size_t call_stack(void** frames, size_t most);
+
+// Whether an address is within Ebb's library; false when Ebb is linked into the program itself.
+bool is_library_code(const void* address);
+
+// ---- files (os/file_linux.cc) ---------------------------------------------------------------------------
+
+// A file descriptor, closed at exec; minus an errno value on failure. Writing creates the file or empties it.
+int open_to_read(const char* path);
+int open_to_write(const char* path);
+void close_file(int fd);
+
+// Bytes read, 0 at the end; minus an errno value on failure.
+long read_some(int fd, char* buffer, size_t bytes);
+
+// Writes all of it, in as many calls as it takes; 0, or an errno value.
+int write_whole(int fd, const char* data, size_t bytes);
+
 // ---- last words -----------------------------------------------------------------------------------------
 
 // Writes to standard error, ignoring failure.

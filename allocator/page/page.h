@@ -41,14 +41,20 @@ enum PageFlag : uint8_t {
   kFlagListed = 2,   // in its heap's list of pages to allocate from (heap/heap.h)
   kFlagSparse = 4,   // few live blocks: worth punching holes in
   kFlagMoved = 16,   // kLarge: its memory came from elsewhere by os::move_pages
+  kFlagSampled = 32,  // kLarge: its block is a live sample (heap/sample_list.h)
   kFlagTailClean = 8,  // OS pages that are wholly uncarved hold no memory
 };
 
 constexpr uint16_t kNeverPunched = UINT16_MAX;
 
+struct Sample;
+
 struct Page : Slice {
   std::atomic<OwnerId> owner;
-  Block* free;
+  union {
+    Block* free;
+    Sample* sample;  // kLarge with kFlagSampled
+  };
   uint32_t countdown;
   uint32_t block_bytes;
   uint16_t carved;

@@ -67,6 +67,9 @@ constexpr ClassTable make_class_table() {
   return table;
 }
 
+// Whether a block of a class's size stays where it is when it is resized: while at least half of it is in use.
+constexpr bool stays_in_block(size_t usable, size_t size) { return size <= usable && size >= usable / 2; }
+
 // The class whose blocks hold `size` at `alignment`, a power of two of at least kBlockAlign: pages begin at a slice,
 // so a block is aligned when its class's size is a multiple of the alignment. That holds for the class of the size
 // rounded up to it: either the alignment is a multiple of the step between the classes there, and the class is of just

@@ -123,6 +123,48 @@ EBB_API size_t ebb_stats_json(char* buffer, size_t capacity);
 /* The same as text, handed line by line to `print` (NULL: standard error). Never allocates. */
 EBB_API void ebb_stats_print(void (*print)(const char* line, void* arg), void* arg);
 
+/* ---- heap profile (docs/profiling.md) ----
+ *
+ * Samples allocations as they are made, each byte as likely as any other, and keeps what is known of those that are
+ * live. Large allocations and those of every heap count. The hooks below and a stack walk aside, a sampled block is
+ * an ordinary block. */
+
+/* Begins a profile: a thread's allocation is sampled each time it has allocated `mean_bytes` on average, at least 1
+ * and at most 2^40; 524288 is a good value. Samples of an earlier profile are forgotten in the sense that
+ * ebb_profile_write leaves them out; their frees are still told to the hook. False with EINVAL for another mean, with
+ * ENOMEM when there is no memory at all. May allocate. Other threads notice when their lists of free blocks, some KiB
+ * a size, run empty. */
+EBB_API bool ebb_profile_start(size_t mean_bytes);
+
+/* Takes no more samples. Those there are stay in the profile until their blocks are freed. */
+EBB_API void ebb_profile_stop(void);
+
+/* Writes the live samples to `fd`, in the text format that pprof and google-pprof read. Samples taken or freed during
+ * the call may or may not be in it. False with the errno of write(2), with that of reading /proc/self/maps, or with
+ * ENOMEM; part of it may be written then. Never uses malloc. */
+EBB_API bool ebb_profile_write(int fd);
+
+/* A sampled block. */
+typedef struct ebb_sample {
+  uint64_t id;         /* unique in the process: a block's address may be used again before its free is told */
+  const void* block;
+  size_t size_bytes;   /* usable size */
+  size_t weight_bytes; /* of all that was allocated, how much this sample stands for */
+  uint64_t time_ns;    /* of the allocation; monotonic clock */
+  uint64_t thread;     /* that allocated it: the kernel's number */
+  size_t depth;        /* frames of the stack, at most 64; 0 or 1 where there is no unwinder */
+  void* const* stack;  /* return addresses, innermost first; valid during the call */
+} ebb_sample_t;
+
+/* Called with nothing held; it may allocate and free, but must return normally. */
+typedef void ebb_sample_hook(const ebb_sample_t* sample, void* arg);
+
+/* Sets what is called when a sample is taken, before the program gets the block, and when its block ends: by a free, a
+ * resize (what it becomes counts as a new allocation), or the end of its heap; on the thread that does it. Each may be
+ * NULL. What a hook allocates is not sampled; when it frees a sampled block, on_free is called once the hook has
+ * returned. The block's contents must not be touched in on_free. A call that began before this one may still run. */
+EBB_API void ebb_profile_hooks_set(ebb_sample_hook* on_alloc, ebb_sample_hook* on_free, void* arg);
+
 /* ---- heaps (docs/heaps.md) ----
  *
  * A heap is a set of blocks that can end together. Any thread may use any heap at any time, also one that another
