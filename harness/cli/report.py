@@ -27,7 +27,7 @@ from results.records import Run
 def command(
     context: Context, run_id: str | None, form: str, dashboard: bool, folder: Path | None, as_json: bool
 ) -> int:
-    """Show a stored run again."""
+    """Show a stored run again, or draw the dashboard."""
     if folder is not None and not dashboard:
         raise CannotMeasure("--out names the dashboard's folder: give --dashboard, too.")
     if dashboard:
