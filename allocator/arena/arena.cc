@@ -71,14 +71,24 @@ Arena::Range Arena::inside(Slice* span, SliceCount margin) const {
 }
 
 EBB_FLATTEN Slice* Arena::take(SliceCount slices, size_t alignment, bool* zero) {
-  LockGuard guard(lock_);
+  Slice* span;
   uint32_t dirty;
-  Slice* span = find_locked(slices.value, alignment, &dirty);
-  if (span == nullptr && grow_locked(slices.value, alignment)) span = find_locked(slices.value, alignment, &dirty);
-  if (EBB_UNLIKELY(span == nullptr)) return nullptr;
-  claim_memory_locked(index_of(span), slices.value, dirty);
-  span->arena_id = id_;
-  tag_locked(span, slices.value, SliceKind::kUsed);
+  uint32_t untouched;
+  bool crowded;
+  {
+    LockGuard guard(lock_);
+    span = find_locked(slices.value, alignment, &dirty);
+    if (span == nullptr && grow_locked(slices.value, alignment)) span = find_locked(slices.value, alignment, &dirty);
+    if (EBB_UNLIKELY(span == nullptr)) return nullptr;
+    claim_memory_locked(index_of(span), slices.value, dirty);
+    span->arena_id = id_;
+    tag_locked(span, slices.value, SliceKind::kUsed);
+    untouched = slices.value - dirty;
+    crowded = untouched >= kRoomFrom.value && dirty_ != 0 && !pinned_;
+  }
+  // Memory that was free in pieces too short for this request goes first: the process, which may be at a limit, would
+  // have both otherwise. It costs less than touching the new memory will.
+  if (EBB_UNLIKELY(crowded)) make_room({untouched});
   if (zero != nullptr) *zero = dirty == 0;
   return span;
 }

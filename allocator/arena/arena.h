@@ -36,6 +36,10 @@ uint8_t current_generation();
 // The age of a forced purge, which is one for all arenas: what is freed from now on is younger.
 uint8_t begin_forced_purge();
 
+// A request that gets so much untouched memory gives as much of what is dirty back first. Far above what programs
+// replace in numbers: with 16 MiB, buffers of 8 to 40 MiB took twice the page faults.
+constexpr SliceCount kRoomFrom{128 * MiB >> kSliceShift};
+
 class Arena {
  public:
   constexpr Arena() : lock_(LockRank::kArena) {}
@@ -93,6 +97,8 @@ class Arena {
   // Returns when everything that was free when `age` was taken is with the OS, whoever purged it.
   void purge_all(uint8_t age);
   void purge_all() { purge_all(begin_forced_purge()); }
+  // Gives `slices` free ones back, however long they have been free, or all that there are.
+  EBB_COLD void make_room(SliceCount slices);
 
   struct Usage {
     size_t reserved_bytes;   // address space
@@ -182,7 +188,9 @@ class Arena {
   };
   enum class Look { kFound, kMore, kDrained };
   Look next_step_locked(Step* step);
-  Look purge_step();
+  Look purge_step(uint32_t* purged);
+  uint64_t begin_forcing_locked(uint8_t age);
+  void end_forcing_locked();
   bool find_run_locked(Slice* span, Step* step, bool* young);
   bool find_run_in_locked(uint32_t begin, uint32_t end, Step* step, bool* young) const;
   bool find_huge_run_locked(uint32_t begin, uint32_t end, Step* step, bool* young) const;

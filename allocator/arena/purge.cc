@@ -223,7 +223,8 @@ bool Arena::run_step(const Step& step) {
   return arm;
 }
 
-Arena::Look Arena::purge_step() {
+// `purged` grows by what the step took in hand.
+Arena::Look Arena::purge_step(uint32_t* purged) {
   Step step;
   Look look;
   bool arm = false;
@@ -235,6 +236,7 @@ Arena::Look Arena::purge_step() {
     }
     if (look == Look::kFound) arm = run_step(step);
   }
+  *purged += step.slices;
   if (arm) announce_armed();
   return look;
 }
@@ -257,7 +259,8 @@ bool Arena::purge_due() {
   }
   EBB_TEST_POINT("purge.disarmed");
   count(Counter::k_purge_passes);
-  while (purge_step() != Look::kDrained) EBB_TEST_POINT("purge.between");
+  uint32_t purged = 0;
+  while (purge_step(&purged) != Look::kDrained) EBB_TEST_POINT("purge.between");
   LockGuard guard(lock_);
   if (!has_refused_) retry_distance_ = passes_to_retry_ = kFirstRetry;
   armed_ = purge_lists_[0] != nullptr || purge_lists_[1] != nullptr;
@@ -270,31 +273,58 @@ uint8_t begin_forced_purge() {
   return age;
 }
 
+// From here on steps take what was stamped up to `age`; the latest does for all who are at it. Returns how many lists
+// have to be begun until all of that has been looked at.
+uint64_t Arena::begin_forcing_locked(uint8_t age) {
+  if (forced_purges_++ == 0 || generations_between(force_age_, age) < kGenerations / 2) force_age_ = age;
+  return passes_begun_ + 2;
+}
+
+void Arena::end_forcing_locked() {
+  if (--forced_purges_ == 0) force_age_ = 0;
+}
+
 void Arena::purge_all(uint8_t age) {
   uint64_t target;
   {
     LockGuard guard(lock_);
     if (pinned_) return;
-    // The latest age of those who are at it does for all of them.
-    if (forced_purges_++ == 0 || generations_between(force_age_, age) < kGenerations / 2) force_age_ = age;
     retry_kept_locked();
-    target = passes_begun_ + 2;
+    target = begin_forcing_locked(age);
   }
+  uint32_t purged = 0;
   for (;;) {
-    if (purge_step() != Look::kDrained) continue;
+    if (purge_step(&purged) != Look::kDrained) continue;
     EBB_TEST_POINT("purge.drained");
     // Another thread may have begun a list since, and have its last run in hand: an empty list counts when no
     // step is in flight.
     LockGuard step_guard(g_purge_step_lock);
     LockGuard guard(lock_);
     if (purge_lists_[pending_list_] != nullptr) continue;
-    if (passes_begun_ >= target) {
-      if (--forced_purges_ == 0) force_age_ = 0;
-      return;
-    }
+    if (passes_begun_ >= target) return end_forcing_locked();
     pending_list_ ^= 1;
     ++passes_begun_;
   }
+}
+
+void Arena::make_room(SliceCount slices) {
+  if (option(Option::k_thp) == kThpFull) return;  // what is free in pieces may be parts of huge pages
+  uint64_t target;
+  {
+    LockGuard guard(lock_);
+    target = begin_forcing_locked(current_generation());
+  }
+  uint32_t purged = 0;
+  while (purged < slices.value) {
+    if (purge_step(&purged) != Look::kDrained) continue;
+    LockGuard guard(lock_);
+    if (purge_lists_[pending_list_] != nullptr) continue;
+    if (passes_begun_ >= target) break;
+    pending_list_ ^= 1;
+    ++passes_begun_;
+  }
+  LockGuard guard(lock_);
+  end_forcing_locked();
 }
 
 }  // namespace ebb

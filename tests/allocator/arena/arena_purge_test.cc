@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "arena_range.h"
+#include "base/bits.h"
 #include "config/options.h"
 #include "os/fault.h"
 #include "test_point_script.h"
@@ -314,6 +315,51 @@ TEST_F(ArenaHugePages, RefusedOnesLeaveTheArenaAtRest) {
   for (uint32_t i = 0; i < kPurgeAge; ++i) arena().purge_due();
   EXPECT_EQ(purges_, 2);
   EXPECT_EQ(dirty_slices(), 0u);
+}
+
+// Spans of equal length, every other one free and dirty.
+class ArenaRoom : public ArenaPurge {
+ protected:
+  static constexpr uint32_t kPieces = 20, kPiece = 120;
+  void SetUp() override {
+    ArenaPurge::SetUp();
+    std::vector<Slice*> spans;
+    for (uint32_t i = 0; i < 2 * kPieces; ++i) spans.push_back(take(kPiece));
+    for (uint32_t i = 0; i < 2 * kPieces; i += 2) big_.arena().give(spans[i]);
+  }
+  Slice* take(uint32_t slices) { return big_.arena().take({slices}, kPlain, nullptr); }
+  uint32_t dirty() { return static_cast<uint32_t>(big_.arena().usage().dirty_bytes >> kSliceShift); }
+
+  ArenaRange big_{16000};
+};
+
+TEST_F(ArenaRoom, AsMuchGoesBackAsALargeRequestTakesThatNoPieceCanServe) {
+  constexpr uint32_t kLarge = 2100;
+  static_assert(kLarge >= kRoomFrom.value && kLarge < kPieces * kPiece);
+  ASSERT_NE(take(kLarge), nullptr);
+  EXPECT_LE(dirty(), kPieces * kPiece - kLarge);
+  EXPECT_GT(dirty(), kPieces * kPiece - kLarge - kPurgeStep.value) << "to the step";
+  ASSERT_NE(take(kLarge), nullptr);
+  EXPECT_EQ(dirty(), 0u) << "or all there is";
+  EXPECT_TRUE(big_.arena().is_valid());
+}
+
+TEST_F(ArenaRoom, SmallerRequestsAndThoseThatFindWarmMemoryPurgeNothing) {
+  ASSERT_NE(take(kRoomFrom.value - 1), nullptr);
+  EXPECT_EQ(purges_, 0);
+  Slice* span = take(kRoomFrom.value);
+  purges_ = 0;
+  big_.arena().give(span);
+  EXPECT_EQ(take(kRoomFrom.value), span);
+  EXPECT_EQ(purges_, 0);
+}
+
+TEST_F(ArenaRoom, ARefusalEndsIt) {
+  is_refusing_ = true;
+  ASSERT_NE(take(3000), nullptr);
+  EXPECT_EQ(purges_, static_cast<int>(kPieces * div_up(kPiece, kPurgeStep.value)));
+  EXPECT_EQ(dirty(), kPieces * kPiece);
+  EXPECT_TRUE(big_.arena().is_valid());
 }
 
 TEST_F(ArenaPurge, PinnedMemoryIsReusedButNeverPurged) {

@@ -6,7 +6,9 @@ particular start are in the other files of this folder.
 
 from __future__ import annotations
 
+import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -142,3 +144,31 @@ def test_core_dump_is_as_large_as_what_is_live(compiler: CaseCompiler, tmp_path:
     assert written <= resident + (4 << 20)
     # What was accessible at the peak is in the file as holes; address space that is reserved only is not in it at all.
     assert apparent <= 1 << 30
+
+
+@pytest.fixture
+def memory_group() -> Iterator[Path]:
+    """Yield the directory of a control group that may have 640 MiB; needs a privilege, or says what is missing."""
+    parent = Path("/sys/fs/cgroup/memory" if Path("/sys/fs/cgroup/memory").is_dir() else "/sys/fs/cgroup")
+    group = parent / f"ebb-test-{os.getpid()}"
+    try:
+        group.mkdir()
+    except OSError as error:
+        pytest.skip(f"no control group can be made in {parent} ({error.strerror}): run the tests as root")
+    limits = [group / name for name in ("memory.limit_in_bytes", "memory.max") if (group / name).exists()]
+    try:
+        if not limits:
+            pytest.skip(f"the control groups of {parent} have no limit of memory: enable the memory controller")
+        limits[0].write_text(str(640 << 20), encoding="ascii")
+        yield group
+    finally:
+        group.rmdir()
+
+
+@pytest.mark.parametrize("scavenger", ["on", "off"])
+def test_burst_before_a_huge_request_stays_within_a_limit(
+    scavenger: str, memory_group: Path, compiler: CaseCompiler
+) -> None:
+    program = compiler.program("019_burst_before_huge_request.c")
+    join = str(memory_group / "cgroup.procs")
+    expect_success(run_case(program, join, variables={"EBB_SCAVENGER": scavenger}))
