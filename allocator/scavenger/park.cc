@@ -39,7 +39,10 @@ EBB_INLINE bool hand_over(Thread* thread, bool had_work) {
   }
   EBB_TEST_POINT("park.begun");
   // Read again: a signal handler may have allocated just before the gate was handed over.
-  if (had_work || thread->touched.load(std::memory_order_relaxed)) scavenger_notice();
+  if (had_work || thread->touched.load(std::memory_order_relaxed)) {
+    count(Counter::k_parks);
+    scavenger_notice();
+  }
   return true;
 }
 

@@ -60,6 +60,7 @@ TEST_F(Park, ASleepingScavengerIsToldOfWorkAndOfNothingElse) {
   std::thread([] {
     keep_pages();
     uint32_t told = g_armings;
+    uint64_t parks = counted(Counter::k_parks);
     EXPECT_TRUE(ebb_park_begin());
     EXPECT_EQ(g_armings, told + 1);
     sweep();
@@ -69,6 +70,7 @@ TEST_F(Park, ASleepingScavengerIsToldOfWorkAndOfNothingElse) {
       EXPECT_TRUE(ebb_park_begin());
       ebb_park_end();
     }
+    EXPECT_EQ(counted(Counter::k_parks), parks + 1);
     EXPECT_EQ(g_armings, told) << "nothing has happened since it was swept";
   }).join();
 }
