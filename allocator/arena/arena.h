@@ -198,8 +198,23 @@ class Arena {
   bool is_young_locked(uint8_t age) const;
   void retry_kept_locked();
   bool run_step(const Step& step);
-  void link_purge_locked(Slice* span, uint8_t list);
-  void unlink_purge_locked(Slice* span);
+  // Inline: every large block is linked and unlinked.
+  void link_purge_locked(Slice* span, uint8_t list) {
+    span->list = list;
+    Slice*& head = purge_lists_[list];
+    span->ring_prev = nullptr;
+    span->ring_next = head;
+    if (head != nullptr) head->ring_prev = span;
+    head = span;
+  }
+  void unlink_purge_locked(Slice* span) {
+    if (span->ring_next != nullptr) span->ring_next->ring_prev = span->ring_prev;
+    if (span->ring_prev != nullptr) {
+      span->ring_prev->ring_next = span->ring_next;
+    } else {
+      purge_lists_[span->list] = span->ring_next;
+    }
+  }
 
   Lock lock_;
   uint16_t id_ = 0;

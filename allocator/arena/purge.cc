@@ -84,24 +84,6 @@ uint8_t begin_generation() {
   return next;
 }
 
-void Arena::link_purge_locked(Slice* span, uint8_t list) {
-  span->list = list;
-  Slice*& head = purge_lists_[list];
-  span->ring_prev = nullptr;
-  span->ring_next = head;
-  if (head != nullptr) head->ring_prev = span;
-  head = span;
-}
-
-void Arena::unlink_purge_locked(Slice* span) {
-  if (span->ring_next != nullptr) span->ring_next->ring_prev = span->ring_prev;
-  if (span->ring_prev != nullptr) {
-    span->ring_prev->ring_next = span->ring_next;
-  } else {
-    purge_lists_[span->list] = span->ring_next;
-  }
-}
-
 bool Arena::is_due_locked(uint8_t age) const {
   if (age == 0) return false;
   if (age > kGenerations) return age != refused_age_;

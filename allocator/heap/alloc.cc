@@ -77,7 +77,9 @@ void* take_block(Heap* from, size_t cls, bool* fresh) {
   return block;
 }
 
-void* take_large(Heap* heap, size_t size, size_t alignment, bool* zero, const void* caller) {
+namespace {
+
+EBB_INLINE void* take_large_inline(Heap* heap, size_t size, size_t alignment, bool* zero, const void* caller) {
   if (!process_start()) return nullptr;
   void* p = large_allocate(heap, size, alignment, zero);
   if (EBB_UNLIKELY(p == nullptr && !heap->is_main() && give_up_reserve(heap))) {
@@ -86,6 +88,12 @@ void* take_large(Heap* heap, size_t size, size_t alignment, bool* zero, const vo
   if (EBB_UNLIKELY(p == nullptr && !heap->is_main())) report_limit(first_class(heap), size);
   if (sampling_is_on() && p != nullptr) count_large(as_page(find_slice(p)), caller);
   return p;
+}
+
+}  // namespace
+
+void* take_large(Heap* heap, size_t size, size_t alignment, bool* zero, const void* caller) {
+  return take_large_inline(heap, size, alignment, zero, caller);
 }
 
 namespace {
@@ -104,7 +112,7 @@ EBB_NOINLINE void* allocate_more(size_t cls) {
 
 EBB_NOINLINE void* allocate_large(size_t size, size_t alignment, bool* zero, const void* caller) {
   Thread* thread = thread_self_if_any();
-  return take_large(thread != nullptr ? thread->current->heap : &g_main_heap, size, alignment, zero, caller);
+  return take_large_inline(thread != nullptr ? thread->current->heap : &g_main_heap, size, alignment, zero, caller);
 }
 
 }  // namespace
