@@ -51,8 +51,8 @@ size_t wished_bytes(const os::Limits& limits) {
 
 void apply_huge_page_policy(char* start, size_t bytes) {
   int64_t policy = option(Option::k_thp);
-  if (policy == 0) os::advise_huge_pages(start, bytes, false);
-  if (policy == 2) os::advise_huge_pages(start, bytes, true);
+  if (policy == word::thp_off) os::advise_huge_pages(start, bytes, false);
+  if (policy == word::thp_full) os::advise_huge_pages(start, bytes, true);
 }
 
 // Reserves a further region with at least `slices` in one piece and takes them from it.

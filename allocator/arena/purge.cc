@@ -56,7 +56,6 @@ uint8_t generations_between(uint8_t from, uint8_t to) {
   return static_cast<uint8_t>(to >= from ? to - from : to + kGenerations - from);
 }
 
-constexpr int64_t kThpFull = 2;  // the option's word `full`
 constexpr uint32_t kHugeSlices = 2 * MiB >> kSliceShift;
 static_assert(kPurgeStep.value % kHugeSlices == 0, "a step is made of whole huge pages");
 
@@ -145,7 +144,7 @@ bool Arena::find_run_locked(Slice* span, Step* step, bool* young) {
   uint32_t begin = index_of(span);
   uint32_t end = begin + span->slices;
   // A forced purge takes all that is free.
-  bool in_huge_pages = option(Option::k_thp) == kThpFull && !adopted_ && force_age_ == 0;
+  bool in_huge_pages = option(Option::k_thp) == word::thp_full && !adopted_ && force_age_ == 0;
   if (in_huge_pages) return find_huge_run_locked(begin, end, step, young);
   uint32_t middle = purge_cursor_ > begin && purge_cursor_ < end ? purge_cursor_ : begin;
   if (!find_run_in_locked(middle, end, step, young) && !find_run_in_locked(begin, middle, step, young)) return false;
@@ -290,7 +289,7 @@ void Arena::purge_all(uint8_t age) {
 }
 
 void Arena::make_room(SliceCount slices) {
-  if (option(Option::k_thp) == kThpFull) return;  // what is free in pieces may be parts of huge pages
+  if (option(Option::k_thp) == word::thp_full) return;  // what is free in pieces may be parts of huge pages
   uint64_t target;
   {
     LockGuard guard(lock_);

@@ -6,9 +6,9 @@
 #define EBB_NOINLINE __attribute__((noinline))
 #define EBB_COLD __attribute__((cold, noinline))
 #define EBB_INLINE inline __attribute__((always_inline))
-// A symbol of the library's own, reached without the GOT.
 // Everything the function calls is inlined into it: for the few slow paths whose calls cost as much as their work.
 #define EBB_FLATTEN __attribute__((flatten))
+// A symbol of the library's own, reached without the GOT.
 #define EBB_HIDDEN __attribute__((visibility("hidden")))
 #define EBB_EXPORT __attribute__((visibility("default")))
 // Initial-exec: one load from the GOT and one from the thread pointer, and never a call into the dynamic

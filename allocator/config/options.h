@@ -17,6 +17,15 @@ enum class Option : uint8_t {
   kCount,
 };
 
+// What the words of options stand for: word::thp_full.
+namespace word {
+#define EBB_OPTION(name, standard, low, high, doc)
+#define EBB_OPTION_WORD(option, word, value) constexpr int64_t option##_##word = value;
+#include "config/options.def"
+#undef EBB_OPTION
+#undef EBB_OPTION_WORD
+}  // namespace word
+
 extern std::atomic<int64_t> g_options[static_cast<size_t>(Option::kCount)];
 
 inline int64_t option(Option which) {

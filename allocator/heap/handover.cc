@@ -92,7 +92,8 @@ void handover_note_empty(OwnerId owner) {
   for (Thread* thread = g_threads; thread != nullptr; thread = thread->next) {
     if (thread->id() != owner) continue;
     ++thread->handover_empty;
-    if (thread->handover_empty * kShare >= thread->handover_pages.load(std::memory_order_relaxed)) retire_empty_locked(thread);
+    uint32_t pages = thread->handover_pages.load(std::memory_order_relaxed);
+    if (thread->handover_empty * kShare >= pages) retire_empty_locked(thread);
     break;
   }
   g_thread_lock.unlock();

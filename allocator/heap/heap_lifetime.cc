@@ -1,6 +1,7 @@
 // The end of a heap, step by step:
 //   1. parts_detach takes every thread out of it, so that nobody allocates from it any more;
-//   2. destroy: claims each page that the scavenger may still look at, one in a list, and gives all spans back, neighbours as one;
+//   2. destroy: claims each page that the scavenger may still look at, one in a list, and gives all spans back,
+//      neighbours as one;
 //      delete: moves span after span to the target, some at a time, by the protocol of membership.h;
 //   3. its structure is given back (heap/heap_structures.h).
 #include "heap/heap_lifetime.h"

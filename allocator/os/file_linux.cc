@@ -6,11 +6,6 @@
 #include "os/syscall.h"
 
 namespace ebb::os {
-namespace {
-
-long as_long(const void* p) { return reinterpret_cast<long>(p); }
-
-}  // namespace
 
 int open_to_read(const char* path) {
   return static_cast<int>(raw_syscall(SYS_openat, AT_FDCWD, as_long(path), O_RDONLY | O_CLOEXEC));

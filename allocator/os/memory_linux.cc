@@ -23,8 +23,6 @@ namespace {
 
 constinit std::atomic<size_t> g_page_bytes{0};
 
-long as_long(const void* p) { return reinterpret_cast<long>(p); }
-
 void* map(void* where, size_t bytes, int protection, int extra_flags) {
   long result = raw_syscall(SYS_mmap, as_long(where), static_cast<long>(bytes), protection,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | extra_flags, -1, 0);

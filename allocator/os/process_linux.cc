@@ -1,6 +1,5 @@
 // Processes, threads, time and limits on Linux.
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
@@ -25,19 +24,17 @@ namespace {
 constinit std::atomic<ClockSource> g_clock{nullptr};
 constinit pthread_key_t g_thread_key;
 
-long as_long(const void* p) { return reinterpret_cast<long>(p); }
-
 // Reads a small file whole; returns the number of bytes, 0 on any failure.
 size_t read_small_file(const char* path, char* buffer, size_t capacity) {
-  long fd = raw_syscall(SYS_openat, AT_FDCWD, as_long(path), O_RDONLY | O_CLOEXEC);
-  if (syscall_failed(fd)) return 0;
+  int fd = open_to_read(path);
+  if (fd < 0) return 0;
   size_t length = 0;
   while (length + 1 < capacity) {
-    long got = raw_syscall(SYS_read, fd, as_long(buffer + length), static_cast<long>(capacity - 1 - length));
+    long got = read_some(fd, buffer + length, capacity - 1 - length);
     if (got <= 0) break;
     length += static_cast<size_t>(got);
   }
-  raw_syscall(SYS_close, fd);
+  close_file(fd);
   buffer[length] = '\0';
   return length;
 }

@@ -5,6 +5,8 @@
 
 namespace ebb::os {
 
+inline long as_long(const void* p) { return reinterpret_cast<long>(p); }
+
 // Returns the kernel's result: -errno on failure.
 inline long raw_syscall(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {
 #if defined(__x86_64__)

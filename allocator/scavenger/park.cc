@@ -50,7 +50,7 @@ EBB_INLINE bool hand_over(Thread* thread, bool had_work) {
 // the thread gives up here and now what it keeps in reserve.
 EBB_COLD bool park_begin_unswept(Thread* thread) {
   bool work = thread != nullptr && tls_owner != kNobodyHere && has_work(thread);
-  if (option(Option::k_scavenger) == 0 || (work && !scavenger_ensure())) {
+  if (option(Option::k_scavenger) == word::scavenger_off || (work && !scavenger_ensure())) {
     collect(false);
     return false;
   }

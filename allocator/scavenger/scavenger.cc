@@ -21,7 +21,6 @@ constinit std::atomic<bool> g_scavenger_sleeps{false};
 
 namespace {
 
-enum Mode : int64_t { kOff = 0, kOn = 1, kEager = 2 };
 enum RunState : int { kIdle, kStarting, kRunningThread, kInline };
 
 constinit std::atomic<int> g_run_state{kIdle};
@@ -37,12 +36,14 @@ uint64_t tick_ns() {
   return max_of<uint64_t>(static_cast<uint64_t>(option(Option::k_purge_delay_ms)) * 1000000u / kPurgeAge, 1000000u);
 }
 
-bool is_eager() { return option(Option::k_scavenger) == kEager || option(Option::k_purge_delay_ms) == 0; }
+bool is_eager() {
+  return option(Option::k_scavenger) == word::scavenger_eager || option(Option::k_purge_delay_ms) == 0;
+}
 
 const uint32_t* armings_word() { return reinterpret_cast<const uint32_t*>(&g_armings); }
 
 uint32_t first_threshold() {
-  if (option(Option::k_scavenger) == kOff) return UINT32_MAX;
+  if (option(Option::k_scavenger) == word::scavenger_off) return UINT32_MAX;
   size_t bytes = static_cast<size_t>(option(Option::k_purge_minimum_kib)) * KiB;
   return max_of<uint32_t>(SliceCount::from_bytes_up(bytes).value, 1);
 }
@@ -84,8 +85,8 @@ void purge_inline() {
   if (scavenger_pass(now)) g_deferred.store(true, std::memory_order_relaxed);
 }
 
-// In a vfork child this memory is the parent's: no thread of a process that is about to exec, and the parent has still to
-// be told. The process that allocated first may have been such a child, too; it is gone then, or not our parent.
+// In a vfork child this memory is the parent's: no thread of a process that is about to exec, and the parent has still
+// to be told. The process that allocated first may have been such a child, too; it is gone then, or not our parent.
 bool is_vfork_child() {
   int process = os::process_id(), owner = g_process_id.load(std::memory_order_relaxed);
   if (process == owner) return false;
@@ -110,7 +111,7 @@ void on_deferred() {
   if (is_vfork_child()) return;
   if (state == kInline) return purge_inline();
   g_deferred.store(false, std::memory_order_relaxed);
-  if (option(Option::k_scavenger) == kOff) return;
+  if (option(Option::k_scavenger) == word::scavenger_off) return;
   start();
   // Another thread may have failed to start it meanwhile; then its word was taken back above.
   if (g_run_state.load(std::memory_order_acquire) == kInline) g_deferred.store(true, std::memory_order_relaxed);
@@ -142,8 +143,7 @@ namespace {
 
 // Sparse pages wait for a punch: not where huge pages are to stay whole, as a hole would split one.
 bool holes_wait() {
-  constexpr int64_t kThpFull = 2;
-  return g_sparse_pages.load(std::memory_order_relaxed) != 0 && option(Option::k_thp) != kThpFull;
+  return g_sparse_pages.load(std::memory_order_relaxed) != 0 && option(Option::k_thp) != word::thp_full;
 }
 
 // They wait hole_interval_ms for more of their blocks to come back, so that a page is punched once; half of that when
@@ -204,7 +204,7 @@ void scavenger_stand_in_for_test() {
 
 void scavenger_reconfigure() {
   g_purge_age.store(is_eager() ? 0 : kPurgeAge, std::memory_order_relaxed);
-  bool on = option(Option::k_scavenger) != kOff;
+  bool on = option(Option::k_scavenger) != word::scavenger_off;
   bool started = g_run_state.load(std::memory_order_acquire) == kRunningThread;
   g_scavenger_sweeps.store(on && started, std::memory_order_relaxed);
   g_arm_threshold_slices.store(on && started ? 1 : first_threshold(), std::memory_order_relaxed);

@@ -26,8 +26,8 @@ bool is_due(const Thread* thread, uint64_t now_ns) {
 
 bool has_work(const Thread* thread) { return thread->touched.load(std::memory_order_relaxed) || thread->sweep_class != 0; }
 
-// One class of one parked thread, or a part of it if the thread wants its heaps back. The gate is held in kSweeping for that long; the registry's lock keeps the
-// thread from ending meanwhile.
+// One class of one parked thread, or a part of it if the thread wants its heaps back. The gate is held in kSweeping for
+// that long; the registry's lock keeps the thread from ending meanwhile.
 void sweep_class_locked(Thread* thread, uint64_t now_ns) {
   EBB_TEST_POINT("sweep.step");
   // Before the first class, not behind the last: the owner may come back in between and use a class that was swept.

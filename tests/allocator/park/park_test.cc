@@ -31,6 +31,12 @@ class Park : public DrivenScavenger {
     while (thread != nullptr && thread->gate.load() != kSweeping) thread = thread->next;
     return thread;
   }
+  // The thread that is being swept has said that it waits.
+  static void wait_until_it_is_wanted_back() {
+    Thread* thread = thread_being_swept();
+    ASSERT_NE(thread, nullptr);
+    while (!thread->wants_back.load()) std::this_thread::yield();
+  }
   // Everything that is due is swept.
   static void sweep() {
     let_time_pass_ms(250);
@@ -92,9 +98,7 @@ TEST_F(Park, ParkEndWaitsForTheWorkOfOneClassOnly) {
   steps.wait_until_held("pass");
   steps.release("owner");
   // The owner says that it waits; only then the sweep goes on.
-  Thread* thread = thread_being_swept();
-  ASSERT_NE(thread, nullptr);
-  while (!thread->wants_back.load()) std::this_thread::yield();
+  ASSERT_NO_FATAL_FAILURE(wait_until_it_is_wanted_back());
   steps.release("pass");
   owner.join();
   sweeper.join();
@@ -125,9 +129,7 @@ TEST_F(Park, ParkEndWaitsForThePagesOfOneHeapOnly) {
   std::thread sweeper = steps.run("pass", [] { pass(); });
   steps.wait_until_held("pass");
   steps.release("owner");
-  Thread* thread = thread_being_swept();
-  ASSERT_NE(thread, nullptr);
-  while (!thread->wants_back.load()) std::this_thread::yield();
+  ASSERT_NO_FATAL_FAILURE(wait_until_it_is_wanted_back());
   steps.release("pass");
   steps.wait_until_held("owner");  // it has been running, and has parked again
   EXPECT_LE(steps.count("pass", "page.released"), 2);
