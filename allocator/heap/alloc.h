@@ -2,7 +2,7 @@
 //
 //   allocate ─▶ pop of the class's list                          (13 instructions in libebb.so)
 //      ├─▶ allocate_empty ─▶ the blocks that the active page got back
-//      │      └─▶ allocate_more ─▶ refill: remotely freed, hole and uncarved blocks, the spare page,
+//      │      └─▶ allocate_more ─▶ refill: remotely freed blocks, the spare page, holes, uncarved blocks,
 //      │                                   a page nobody owns, a new page
 //      └─▶ allocate_slow    above the table's sizes: the class is computed, then as above
 //             └─▶ large_allocate   a span of its own

@@ -1,6 +1,6 @@
-// The slow half of malloc. In order of cost: blocks that came back to the active page, freed by its own thread
-// or by others; blocks in its holes; blocks not carved yet; then another page: the spare one, one that nobody
-// owns, a new one. Warm memory before cold, and no OS page is touched before it is needed.
+// The slow half of malloc. In order of cost: blocks that came back to the active page, freed by its own thread or by
+// others; to the spare page, or to one that nobody owns; blocks in the active page's holes; blocks not carved yet; then
+// another page. Warm memory before cold, and no OS page is touched before it is needed.
 #include "heap/refill.h"
 
 #include "arena/cage.h"
@@ -32,23 +32,24 @@ bool carve_within_limit(Heap* heap, Page* page) {
   return true;
 }
 
-enum class Gathered { kSome, kFull, kLimited };
+// Whether the page has blocks that came back, from its own thread or others.
+EBB_INLINE bool has_returned(Page* page) {
+  if (page->free == nullptr || is_short_batch(page)) page_fold_remote(page);
+  return page->free != nullptr;
+}
 
-// Gets blocks of a page the thread owns onto page->free.
-EBB_INLINE Gathered gather(Heap* heap, Page* page, bool* fresh) {
-  if (page->free == nullptr) page_fold_remote(page);
-  if (page->free != nullptr) {
-    if (is_short_batch(page)) carve_within_limit(heap, page);
-    return Gathered::kSome;
-  }
+enum class Cold { kSome, kNone, kLimited };
+
+// Gets blocks in holes or uncarved memory of a page that has no others onto page->free.
+EBB_INLINE Cold take_cold(Heap* heap, Page* page, bool* fresh) {
   if (page->hole_blocks != 0) {
     page_fill_hole(page);
-    return Gathered::kSome;
+    return Cold::kSome;
   }
-  if (page->carved == page->capacity) return Gathered::kFull;
-  if (!carve_within_limit(heap, page)) return Gathered::kLimited;
+  if (page->carved == page->capacity) return Cold::kNone;
+  if (!carve_within_limit(heap, page)) return Cold::kLimited;
   if (fresh != nullptr) *fresh = (page->flags & kFlagZero) != 0;
-  return Gathered::kSome;
+  return Cold::kSome;
 }
 
 EBB_INLINE Page* new_page(ThreadHeap* heap, size_t cls) {
@@ -78,6 +79,31 @@ EBB_COLD bool make_room(ThreadHeap* heap, size_t cls) {
   return has_room();
 }
 
+// The page is the thread's from here on.
+EBB_INLINE void own(ThreadHeap* heap, Page* page) {
+  page->punched_live = kNeverPunched;
+  page->flags &= static_cast<uint8_t>(~kFlagSparse);
+  page->owner.store(heap->thread->id(), std::memory_order_relaxed);
+}
+
+// Before the active page's untouched memory, blocks that came back to the spare page, or to one that nobody owns: the
+// two pages change places. False when there are none, or hardly any.
+EBB_INLINE bool take_turns(ThreadHeap* heap, size_t cls) {
+  Page* active = heap->active[cls];
+  Page* other = heap->spare[cls];
+  if (active->countdown == 0) return false;  // an empty page is no reserve
+  if (other != nullptr) {
+    if (!has_returned(other) || is_short_batch(other)) return false;
+  } else {
+    other = page_adopt(heap->heap, cls);
+    if (other == nullptr) return false;
+    own(heap, other);
+  }
+  heap->active[cls] = other;
+  heap->spare[cls] = active;
+  return true;
+}
+
 // Makes heap->active[cls] a page with blocks on its list.
 EBB_INLINE Page* find_page(ThreadHeap* heap, size_t cls, bool* fresh) {
   if (fresh != nullptr) *fresh = false;
@@ -85,9 +111,14 @@ EBB_INLINE Page* find_page(ThreadHeap* heap, size_t cls, bool* fresh) {
   for (;;) {
     Page* page = heap->active[cls];
     if (page != nullptr) {
-      Gathered gathered = gather(heap->heap, page, fresh);
-      if (EBB_LIKELY(gathered == Gathered::kSome)) break;
-      if (gathered == Gathered::kLimited) {
+      if (has_returned(page)) {
+        if (is_short_batch(page)) carve_within_limit(heap->heap, page);
+        break;
+      }
+      if (page->carved != page->capacity && take_turns(heap, cls)) continue;
+      Cold cold = take_cold(heap->heap, page, fresh);
+      if (EBB_LIKELY(cold == Cold::kSome)) break;
+      if (cold == Cold::kLimited) {
         if (!make_room(heap, cls)) return nullptr;
         continue;
       }
@@ -108,9 +139,7 @@ EBB_INLINE Page* find_page(ThreadHeap* heap, size_t cls, bool* fresh) {
         thread_heap_release(heap, false);
         continue;
       }
-      page->punched_live = kNeverPunched;
-      page->flags &= static_cast<uint8_t>(~kFlagSparse);
-      page->owner.store(heap->thread->id(), std::memory_order_relaxed);
+      own(heap, page);
     }
     heap->active[cls] = page;
   }

@@ -19,8 +19,10 @@ bool keep_as_spare(Thread* thread, Page* page) {
   if (heap == nullptr || heap->active[cls] == nullptr || heap->spare[cls] != nullptr) return false;
   // The page may have moved to another heap before the look-up; from here on the gate keeps it in this one.
   if (page->heap.load(std::memory_order_relaxed) != heap->heap) return false;
+  // One that is mostly in use is left to whoever needs blocks first, an empty one goes back to its arena.
+  uint32_t live = page->countdown - remote::count_of(page->remote.load(std::memory_order_relaxed));
+  if (live == 0 || live > page->capacity / 2) return false;
   page_fold_remote(page);
-  if (page->countdown == 0) return false;
   page_unlist(page);
   page->punched_live = kNeverPunched;
   page->flags &= static_cast<uint8_t>(~kFlagSparse);

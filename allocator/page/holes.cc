@@ -1,9 +1,9 @@
 // Holes: OS pages inside a page that holds live blocks, given back to the OS.
 //
-// A bit of `holes` stands for an OS page (or a few, in the longest pages) whose memory is gone. A block is *in a hole* when it overlaps one;
-// it is on no list, and counted in `hole_blocks`. Filling takes the lowest hole away: every block that
-// overlapped it and overlaps no other hole becomes free again. So blocks in holes are found by looking at one
-// bit, never by a scan, and memory is touched an OS page at a time.
+// A bit of `holes` stands for an OS page (or a few, in the longest pages) whose memory is gone. A block is *in a hole*
+// when it overlaps one; it is on no list, and counted in `hole_blocks`. Filling takes the lowest hole away: every block
+// that overlapped it and overlaps no other hole becomes free again. So blocks in holes are found by looking at one bit,
+// never by a scan, and memory is touched an OS page at a time.
 #include "arena/arena_list.h"
 #include "base/bits.h"
 #include "base/check.h"
@@ -22,7 +22,7 @@ static_assert(kSliceBytes / kBlockAlign == kMostBlocks, "a page of the smallest 
 unsigned hole_shift(const Page* page) {
   return max_of(floor_log2(os::page_bytes()), floor_log2((size_t{page->slices} << kSliceShift) / kMostOsPages));
 }
-static_assert(kMediumSlices * kSliceBytes / (4 * KiB) == kMostOsPages, "a bit for every OS page up to this length");
+static_assert(kLongestSlices % 8 == 0 && kLongSlices < 8, "the rounding above loses no part of a page");
 
 bool hole_at(const Page* page, uint32_t os_page) { return page->holes[os_page / 64] >> (os_page % 64) & 1; }
 void set_hole(Page* page, uint32_t os_page) { page->holes[os_page / 64] |= uint64_t{1} << (os_page % 64); }

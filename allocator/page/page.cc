@@ -64,17 +64,30 @@ void page_put_list(Page* page, Block* list) {
   page->countdown -= count;
 }
 
+namespace {
+
+Block* last_of(Block* list) {
+  while (list->next != nullptr) list = list->next;
+  return list;
+}
+
+}  // namespace
+
 uint32_t page_fold_remote(Page* page) {
   uint32_t count;
   Block* list = remote::take(page, &count);
   if (list == nullptr) return 0;
   EBB_CHECK(count <= page->countdown);
-  if (page->free != nullptr) {
-    Block* last = list;
-    while (last->next != nullptr) last = last->next;
-    last->next = page->free;
+  // Behind the shorter of the two lists comes the other.
+  uint32_t own = static_cast<uint32_t>(page->carved - page->hole_blocks) - page->countdown;
+  Block* first = own < count ? page->free : list;
+  Block* second = own < count ? list : page->free;
+  if (first == nullptr) {
+    page->free = second;
+  } else {
+    if (second != nullptr) last_of(first)->next = second;
+    page->free = first;
   }
-  page->free = list;
   page->countdown -= count;
   return count;
 }

@@ -27,13 +27,11 @@ static_assert(kLinearMost << 9 == kLargestBlock, "nine doublings lie between the
 constexpr size_t kLendingClass = kLinearClasses - 1;
 constexpr uint8_t kBorrowedMost = 4;
 
-// Blocks of a class up to this size share a page of one slice, larger ones a page of kMediumSlices, so that
-// every page holds at least eight blocks.
-constexpr size_t kSmallMost = 8 * KiB;
-constexpr uint32_t kMediumSlices = 8;
-// The largest ones get twice as many: with no more than eight blocks a page, a live set of four overflows it
-// at every other turn.
-constexpr size_t kMediumMost = 32 * KiB;
+// Slices of a page, by the size of its blocks: at least eight blocks, from 8 KiB up at least twelve. A thread keeps up to
+// two pages of each class, so longer ones hold more that other threads could use; with shorter ones a live set of some
+// blocks overflows its page again and again (docs/decisions/005-size-classes-and-huge-pages.md has the figures).
+constexpr size_t kSmallMost = 8 * KiB, kMediumMost = 16 * KiB, kLongMost = 32 * KiB;
+constexpr uint32_t kMediumSlices = 3, kLongSlices = 6, kLongestSlices = 16;
 
 // The class of a request; size <= kLargestBlock.
 constexpr size_t class_of(size_t size) {
@@ -49,8 +47,10 @@ constexpr size_t class_bytes(size_t cls) {
 }
 
 constexpr uint32_t class_slices(size_t cls) {
-  if (class_bytes(cls) <= kSmallMost) return 1;
-  return class_bytes(cls) <= kMediumMost ? kMediumSlices : 2 * kMediumSlices;
+  size_t bytes = class_bytes(cls);
+  if (bytes <= kSmallMost) return 1;
+  if (bytes <= kMediumMost) return kMediumSlices;
+  return bytes <= kLongMost ? kLongSlices : kLongestSlices;
 }
 
 // Requests up to this are classified by one table byte in the thread heap; the table has an entry for each

@@ -98,6 +98,46 @@ TEST(ThreadPages, PagesWithoutOwnerAreAllocatedFromBeforeNewOnesAreMade) {
   free_all(more);
 }
 
+// What a heap's pages have been cut into so far.
+size_t carved_bytes(ebb_heap_t* heap) {
+  ebb_heap_stats_t stats;
+  EXPECT_TRUE(ebb_heap_stats_get(heap, &stats, sizeof stats));
+  return stats.charged_bytes;
+}
+
+TEST(ThreadPages, BlocksThatOthersFreedAreUsedBeforeUntouchedMemory) {
+  ebb_heap_t* heap = ebb_heap_new();
+  std::vector<void*> blocks;
+  for (int i = 0; i < 24; ++i) blocks.push_back(ebb_heap_malloc(heap, 512));
+  size_t carved = carved_bytes(heap);
+  ASSERT_EQ(carved, 24u * 512) << "no block is left";
+  // One comes back from this thread: too few for a batch, but not all that there are.
+  ebb_free(blocks[23]);
+  std::thread([&blocks] {
+    for (size_t i = 0; i < 11; ++i) ebb_free(blocks[i]);
+  }).join();
+  for (int i = 0; i < 12; ++i) ASSERT_NE(ebb_heap_malloc(heap, 512), nullptr);
+  EXPECT_EQ(carved_bytes(heap), carved);
+  EXPECT_TRUE(ebb_heap_destroy(heap));
+}
+
+TEST(ThreadPages, BlocksThatCameBackToOtherPagesAreUsedBeforeUntouchedMemory) {
+  for (size_t size : {512, 20480, 40960}) {
+    ebb_heap_t* heap = ebb_heap_new();
+    size_t capacity = (class_slices(class_of(size)) << kSliceShift) / size;
+    std::vector<void*> blocks;
+    for (size_t i = 0; i < 3 * capacity + 1; ++i) blocks.push_back(ebb_heap_malloc(heap, size));
+    size_t carved = carved_bytes(heap);
+    // Half of three full pages, while most of the active page was never touched.
+    for (size_t i = 0; i < 3 * capacity; i += 2) ebb_free(blocks[i]);
+    for (size_t i = 0; i < 3 * (capacity / 2); ++i) {
+      ASSERT_NE(ebb_heap_malloc(heap, size), nullptr);
+      ASSERT_LE(carved_bytes(heap), carved + 4 * KiB) << "after " << i << " blocks of " << size;
+    }
+    EXPECT_TRUE(ebb_heap_destroy(heap));
+  }
+}
+
 TEST(ThreadPages, ThreadsThatEndWhileOthersFreeTheirBlocks) {
   size_t before = spans_after_collect();
   for (int round = 0; round < 30; ++round) {

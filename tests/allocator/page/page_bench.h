@@ -8,7 +8,7 @@ namespace ebb::test {
 
 class PageBench {
  public:
-  explicit PageBench(size_t block_bytes) : range_(4 * kMediumSlices) {
+  explicit PageBench(size_t block_bytes) : range_(2 * kLongestSlices) {
     bool zero = false;
     size_t cls = class_of(block_bytes);
     Slice* span = range_.arena().take({class_slices(cls)}, kSliceBytes, &zero);
