@@ -61,11 +61,12 @@ bool Arena::withdraw() {
   low_ = high_ = top_ = committed_ = dirty_ = 0;
   armed_ = false;
   for (Slice*& list : purge_lists_) list = nullptr;
-  for (SpanBins& bins : bins_) bins = SpanBins();
+  bins_ = SpanBins();
   return true;
 }
 
-Arena::Range Arena::inside(Slice* span, SliceCount margin) const {
+Arena::Range Arena::inside(Slice* span, SliceCount margin) {
+  if (span->dirty != 0) clear_ages(span);
   uint32_t first = index_of(span);
   return {table_, memory_, ages_, first + margin.value, first + span->slices - margin.value, true, true, false, true, adopted_};
 }
@@ -80,7 +81,9 @@ EBB_FLATTEN Slice* Arena::take(SliceCount slices, size_t alignment, bool* zero) 
     span = find_locked(slices.value, alignment, &dirty);
     if (span == nullptr && grow_locked(slices.value, alignment)) span = find_locked(slices.value, alignment, &dirty);
     if (EBB_UNLIKELY(span == nullptr)) return nullptr;
-    claim_memory_locked(index_of(span), slices.value, dirty);
+    claim_memory_locked(slices.value, dirty);
+    span->start = memory_ + (size_t{index_of(span)} << kSliceShift);
+    span->dirty = dirty;
     span->arena_id = id_;
     tag_locked(span, slices.value, SliceKind::kUsed);
     untouched = slices.value - dirty;
@@ -93,12 +96,10 @@ EBB_FLATTEN Slice* Arena::take(SliceCount slices, size_t alignment, bool* zero) 
   return span;
 }
 
-// Marks slices that were cut out of a free span as in use.
-void Arena::claim_memory_locked(uint32_t first, uint32_t slices, uint32_t dirty) {
-  if (dirty != 0) set_ages(ages_ + first, slices, 0);
+// Slices that were cut out of a free span are in use. Their ages stay: when they are given back, they get new ones.
+void Arena::claim_memory_locked(uint32_t slices, uint32_t dirty) {
   dirty_ -= dirty;
   used_ += slices;
-  slice_at(table_, first)->start = memory_ + (size_t{first} << kSliceShift);
 }
 
 uint32_t Arena::count_dirty_locked(uint32_t first, uint32_t slices) const {
@@ -147,8 +148,8 @@ uint32_t Arena::align_index(uint32_t first, size_t alignment) const {
 Slice* Arena::find_locked(uint32_t slices, size_t alignment, uint32_t* dirty) {
   size_t slack = alignment > kSliceBytes ? (alignment >> kSliceShift) - 1 : 0;
   if (slices + slack > high_ - low_) return nullptr;
-  for (SpanBins& bins : bins_) {
-    Slice* span = bins.find(static_cast<uint32_t>(slices + slack));
+  for (SpanBins::Tier tier : {SpanBins::kWarm, SpanBins::kCold}) {
+    Slice* span = bins_.find(static_cast<uint32_t>(slices + slack), tier);
     if (span == nullptr) continue;
     uint32_t first = align_index(index_of(span), alignment);
     *dirty = cut_locked(span, first, slices);
@@ -220,13 +221,13 @@ void Arena::insert_free_locked(uint32_t first, uint32_t slices, uint32_t dirty, 
   Slice* span = slice_at(table_, first);
   span->dirty = dirty;
   tag_locked(span, slices, SliceKind::kFree);
-  bins_[dirty != 0 ? kWarm : kCold].insert(span);
+  bins_.insert(span, dirty != 0 ? SpanBins::kWarm : SpanBins::kCold);
   if (dirty != 0) link_purge_locked(span, list);
 }
 
 void Arena::remove_free_locked(Slice* span) {
   EBB_ASSERT(span->kind == SliceKind::kFree);
-  bins_[span->dirty != 0 ? kWarm : kCold].remove(span);
+  bins_.remove(span);
   if (span->dirty != 0) unlink_purge_locked(span);
   span->kind = SliceKind::kNone;
 }
@@ -269,6 +270,7 @@ EBB_FLATTEN void Arena::give(Slice* span, bool clean) {
   {
     LockGuard guard(lock_);
     used_ -= span->slices;
+    if (clean && span->dirty != 0) clear_ages(span);
     arm = give_locked(index_of(span), span->slices, !clean);
   }
   if (arm) announce_armed();
@@ -312,7 +314,8 @@ bool Arena::extend(Slice* span, SliceCount slices) {
   if (end < top_ && slice_at(table_, end)->kind == SliceKind::kFree) free_end += slice_at(table_, end)->slices;
   if (free_end - end < more && (free_end != top_ || !raise_top_locked(end + more))) return false;
   uint32_t dirty = cut_locked(slice_at(table_, end), end, more);
-  claim_memory_locked(end, more, dirty);
+  claim_memory_locked(more, dirty);
+  span->dirty += dirty;
   retag_locked(span, slices.value);
   return true;
 }
@@ -340,9 +343,9 @@ bool Arena::is_valid() {
     // An arena within accounts for its slices itself.
     uint32_t span_dirty = span->kind == SliceKind::kArena ? 0 : count_dirty_locked(i, span->slices);
     if (is_free && (before_free || span->dirty != span_dirty)) return false;
-    if (!is_free && span_dirty != 0) return false;
+    if (!is_free && span->dirty == 0 && span_dirty != 0) return false;
     if (!is_free && span->kind != SliceKind::kPurging) used += span->slices;
-    dirty += span_dirty;
+    if (is_free) dirty += span_dirty;
     before_free = is_free;
     i += span->slices;
   }

@@ -7,8 +7,8 @@
 // Invariants (is_valid() checks them in debug builds and in fuzzers):
 //  1. The spans below `top` tile the arena: each begins where the one before ends.
 //  2. No two neighbouring spans are both kFree.
-//  3. age[i] != 0 exactly when slice i lies in a free span and may hold memory; a free span's `dirty` is the
-//     number of these.
+//  3. Slice i of a free span may hold memory exactly when age[i] != 0; the span's `dirty` is the number of these. The
+//     ages of a span in use mean nothing, but where its `dirty` is 0 they are 0.
 //  4. A free span with dirty != 0 is in the warm bins and in one purge list, another one in the cold bins.
 //  5. A dirty slice has an armed arena, or a pass that will still look at it, or is kept (arena/purge.cc).
 #pragma once
@@ -31,7 +31,8 @@ namespace ebb {
 constexpr uint8_t kPurgeAge = 4;
 extern std::atomic<uint8_t> g_purge_age;  // kPurgeAge, or 0 for at once
 uint8_t begin_generation();  // returns it
-uint8_t current_generation();
+extern std::atomic<uint8_t> g_generation;
+inline uint8_t current_generation() { return g_generation.load(std::memory_order_relaxed); }
 
 // The age of a forced purge, which is one for all arenas: what is freed from now on is younger.
 uint8_t begin_forced_purge();
@@ -62,10 +63,13 @@ class Arena {
 
   // The range of an arena within a span of this one, but for `margin` slices at each end, which keep this arena's
   // boundary tags. Committed, and taken to be zero.
-  Range inside(Slice* span, SliceCount margin) const;
+  Range inside(Slice* span, SliceCount margin);
 
   // Forgets what an arena inside the span knew of its memory.
-  void clear_ages(Slice* span) { memset(ages_ + index_of(span), 0, span->slices); }
+  void clear_ages(Slice* span) {
+    memset(ages_ + index_of(span), 0, span->slices);
+    span->dirty = 0;
+  }
 
   // Empties the arena, whose range is somebody else's from now on; false when a span is in use. The caller holds
   // g_purge_step_lock. It may be initialised again.
@@ -162,10 +166,8 @@ class Arena {
   Arena* next = nullptr;  // list of all arenas, set once at registration
 
  private:
-  enum Tier { kWarm = 0, kCold = 1 };
-
   uint32_t index_of(const Slice* slice) const {
-    return static_cast<uint32_t>((reinterpret_cast<const char*>(slice) - table_) / static_cast<ptrdiff_t>(kPageStride));
+    return static_cast<uint32_t>(static_cast<size_t>(reinterpret_cast<const char*>(slice) - table_) / kPageStride);
   }
   Slice* find_locked(uint32_t slices, size_t alignment, uint32_t* dirty);
   bool grow_locked(uint32_t slices, size_t alignment);
@@ -180,7 +182,7 @@ class Arena {
   bool give_locked(uint32_t first, uint32_t slices, bool dirty, bool refused = false);
   uint32_t count_dirty_locked(uint32_t first, uint32_t slices) const;
   uint32_t dirty_part_locked(const Slice* span, uint32_t first, uint32_t slices) const;
-  void claim_memory_locked(uint32_t first, uint32_t slices, uint32_t dirty);
+  void claim_memory_locked(uint32_t slices, uint32_t dirty);
 
   // purge.cc
   struct Step {
@@ -243,7 +245,7 @@ class Arena {
   // Pending and fresh by turns, and kept.
   static constexpr uint8_t kKeptList = 2;
   Slice* purge_lists_[3] = {nullptr, nullptr, nullptr};
-  SpanBins bins_[2];
+  SpanBins bins_;
 };
 
 // A step of the purge gives back at most this much, so that whoever waits for one (fork, a forced purge)

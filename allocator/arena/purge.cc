@@ -45,8 +45,6 @@ namespace {
 // to take: since it was last tried again, or before (Arena::refused_age_).
 constexpr uint8_t kGenerations = 253;
 static_assert(kGenerations < 254);
-constinit std::atomic<uint8_t> g_generation{1};
-
 uint8_t generation_after(uint8_t generation) {
   return static_cast<uint8_t>(generation == kGenerations ? 1 : generation + 1);
 }
@@ -64,6 +62,7 @@ constexpr uint32_t kFirstRetry = kPurgeAge, kLastRetry = 1024;
 
 }  // namespace
 
+constinit std::atomic<uint8_t> g_generation{1};
 constinit std::atomic<uint8_t> g_purge_age{kPurgeAge};
 constinit std::atomic<uint32_t> g_arm_threshold_slices{UINT32_MAX};
 void (*g_arena_armed_hook)() = nullptr;
@@ -71,8 +70,6 @@ void (*g_arena_armed_hook)() = nullptr;
 void announce_armed() {
   if (g_arena_armed_hook != nullptr) g_arena_armed_hook();
 }
-
-uint8_t current_generation() { return g_generation.load(std::memory_order_relaxed); }
 
 uint8_t begin_generation() {
   uint8_t now = g_generation.load(std::memory_order_relaxed);

@@ -52,8 +52,12 @@ struct Slice {
   uint8_t list;       // free spans with dirty slices: which of the arena's purge lists
   uint16_t arena_id;  // index in the table of arenas
   uint32_t slices;    // length of the span, on its first and last slice
-  uint32_t back;      // kPageInterior: distance to the first slice
-  uint32_t dirty;     // free spans: number of slices whose memory is not known to be zero
+  union {
+    uint32_t back;  // kPageInterior: distance to the first slice
+    uint32_t bin;   // free spans: where the arena's bins have it
+  };
+  uint32_t dirty;  // free spans: number of slices whose memory is not known to be zero. Spans in use: 0 when the
+                   // ages of all their slices are
   // Free spans: the bin's list. Spans in use: lists of the layer above.
   Slice* next;
   Slice* prev;

@@ -1,5 +1,5 @@
-// Free spans by length: exact lists below 64 slices, eight lists a doubling above. Used by Arena under its
-// lock; not thread-safe by itself.
+// Free spans by length, warm ones and cold ones: exact lists below 64 slices, eight lists a doubling above. Used by Arena
+// under its lock; not thread-safe by itself.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,11 @@ namespace ebb {
 
 class SpanBins {
  public:
-  void insert(Slice* span) {
-    size_t bin = bin_of(span->slices);
+  enum Tier : uint32_t { kWarm = 0, kCold = 1 };
+
+  void insert(Slice* span, Tier tier) {
+    uint32_t bin = tier * kBins + bin_of(span->slices);
+    span->bin = bin;
     Slice* head = heads_[bin];
     span->prev = nullptr;
     span->next = head;
@@ -24,32 +27,35 @@ class SpanBins {
   }
 
   void remove(Slice* span) {
-    if (span->next != nullptr) span->next->prev = span->prev;
+    Slice* next = span->next;
+    if (next != nullptr) next->prev = span->prev;
     if (span->prev != nullptr) {
-      span->prev->next = span->next;
-    } else {
-      size_t bin = bin_of(span->slices);
-      EBB_ASSERT(heads_[bin] == span);
-      heads_[bin] = span->next;
-      if (span->next == nullptr) used_[bin / 64] &= ~(uint64_t{1} << (bin % 64));
+      span->prev->next = next;
+      return;
     }
+    uint32_t bin = span->bin;
+    EBB_ASSERT(heads_[bin] == span);
+    heads_[bin] = next;
+    if (next == nullptr) used_[bin / 64] &= ~(uint64_t{1} << (bin % 64));
   }
 
   // A span of at least `slices`, or null. Close to the best fit: within a bin of mixed lengths the first
   // kBinSearch spans are looked at, then the next bin, where all fit.
-  Slice* find(uint32_t slices) const {
-    size_t bin = bin_of(slices);
+  Slice* find(uint32_t slices, Tier tier) const {
+    uint32_t bin = bin_of(slices);
+    Slice* const* heads = heads_ + tier * kBins;
     if (bin >= kExactBins) {
-      Slice* span = heads_[bin];
+      Slice* span = heads[bin];
       for (int i = 0; span != nullptr && i < kBinSearch; ++i, span = span->next) {
         if (span->slices >= slices) return span;
       }
       ++bin;
     }
-    for (size_t word = bin / 64; word < kWords; ++word) {
-      uint64_t bits = used_[word];
-      if (word == bin / 64) bits &= ~uint64_t{0} << (bin % 64);
-      if (bits != 0) return heads_[word * 64 + lowest_bit(bits)];
+    const uint64_t* used = used_ + tier * kWords;
+    uint64_t not_below = ~uint64_t{0} << (bin % 64);
+    for (uint32_t word = bin / 64; word < kWords; ++word, not_below = ~uint64_t{0}) {
+      uint64_t bits = used[word] & not_below;
+      if (bits != 0) return heads[word * 64 + lowest_bit(bits)];
     }
     return nullptr;
   }
@@ -63,20 +69,20 @@ class SpanBins {
   }
 
  private:
-  static constexpr size_t kExactBins = 64;
-  static constexpr size_t kWords = 4;
-  static constexpr size_t kBins = kWords * 64;
+  static constexpr uint32_t kExactBins = 64;
+  static constexpr uint32_t kWords = 5;  // of a tier
+  static constexpr uint32_t kBins = kWords * 64;
   static constexpr int kBinSearch = 8;
 
-  static size_t bin_of(uint32_t slices) {
+  static uint32_t bin_of(uint32_t slices) {
     if (slices < kExactBins) return slices;
-    unsigned log = floor_log2(slices);  // at least 6
-    size_t eighth = (slices >> (log - 3)) & 7;
-    return min_of(kExactBins + (log - 6) * 8 + eighth, kBins - 1);
+    unsigned log = floor_log2(slices);
+    return kExactBins + (log - 6) * 8 + ((slices >> (log - 3)) & 7);
   }
+  static_assert(kExactBins + (31 - 6) * 8 + 7 < kBins, "a bin for every length");
 
-  Slice* heads_[kBins] = {};
-  uint64_t used_[kWords] = {};
+  Slice* heads_[2 * kBins] = {};
+  uint64_t used_[2 * kWords] = {};
 };
 
 }  // namespace ebb

@@ -32,6 +32,15 @@ constexpr size_t kReturnLeast = 1 * GiB;
 // for warm reuse, and a page fault costs as much as copying a page.
 constexpr size_t kMoveLeast = 4 * MiB;
 
+// Spans from this on have sixteen lengths a doubling, so that one that was freed fits the next block of about its size
+// and starts where memory is warm. What lies behind the block is touched by nobody.
+constexpr size_t kRoundedLeast = 4 * MiB >> kSliceShift;
+
+constexpr size_t span_length(size_t slices) {
+  if (slices < kRoundedLeast) return slices;
+  return align_up(slices, size_t{1} << (floor_log2(slices) - 4));
+}
+
 size_t next_colour_offset() {
   return g_next_colour.fetch_add(5, std::memory_order_relaxed) % kColours * kColourStep;
 }
@@ -131,7 +140,7 @@ void end_sample(Page* page) {
 void* large_allocate(Heap* heap, size_t size, size_t alignment, bool* zero) {
   if (EBB_UNLIKELY(size > kMaxRequestBytes - 2 * kSliceBytes || alignment > kMaxRequestBytes / 2)) return nullptr;
   size_t offset = size >= kColouredLeast && alignment <= kColourStep ? next_colour_offset() : 0;
-  size_t slices = (large_usable(size) + offset + kSliceBytes - 1) >> kSliceShift;
+  size_t slices = span_length((large_usable(size) + offset + kSliceBytes - 1) >> kSliceShift);
   if (EBB_UNLIKELY(slices > UINT32_MAX / 2 || alignment >> kSliceShift > UINT32_MAX / 2)) return nullptr;
   return allocate_span(heap, large_usable(size), slices, offset, alignment, zero);
 }

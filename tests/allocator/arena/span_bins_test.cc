@@ -17,8 +17,8 @@ constexpr uint32_t kMostSlices = 100000;
 
 TEST(SpanBins, FindsNothingInNothing) {
   SpanBins bins;
-  EXPECT_EQ(bins.find(1), nullptr);
-  EXPECT_EQ(bins.find(kMostSlices), nullptr);
+  EXPECT_EQ(bins.find(1, SpanBins::kWarm), nullptr);
+  EXPECT_EQ(bins.find(kMostSlices, SpanBins::kWarm), nullptr);
 }
 
 TEST(SpanBins, FindsTheOnlySpanForEveryLengthUpToItsOwn) {
@@ -26,13 +26,13 @@ TEST(SpanBins, FindsTheOnlySpanForEveryLengthUpToItsOwn) {
     SpanBins bins;
     Slice span{};
     span.slices = slices;
-    bins.insert(&span);
-    EXPECT_EQ(bins.find(slices), &span) << slices;
-    EXPECT_EQ(bins.find(1), &span) << slices;
-    EXPECT_EQ(bins.find(slices > 1 ? slices - 1 : 1), &span) << slices;
-    EXPECT_EQ(bins.find(slices + 1), nullptr) << slices;
+    bins.insert(&span, SpanBins::kWarm);
+    EXPECT_EQ(bins.find(slices, SpanBins::kWarm), &span) << slices;
+    EXPECT_EQ(bins.find(1, SpanBins::kWarm), &span) << slices;
+    EXPECT_EQ(bins.find(slices > 1 ? slices - 1 : 1, SpanBins::kWarm), &span) << slices;
+    EXPECT_EQ(bins.find(slices + 1, SpanBins::kWarm), nullptr) << slices;
     bins.remove(&span);
-    EXPECT_EQ(bins.find(1), nullptr) << slices;
+    EXPECT_EQ(bins.find(1, SpanBins::kWarm), nullptr) << slices;
   }
 }
 
@@ -41,9 +41,9 @@ TEST(SpanBins, ExactLengthsAreServedExactly) {
   SpanBins bins;
   for (uint32_t i = 0; i < spans.size(); ++i) {
     spans[i].slices = i + 1;
-    bins.insert(&spans[i]);
+    bins.insert(&spans[i], SpanBins::kWarm);
   }
-  for (uint32_t i = 0; i < spans.size(); ++i) EXPECT_EQ(bins.find(i + 1), &spans[i]);
+  for (uint32_t i = 0; i < spans.size(); ++i) EXPECT_EQ(bins.find(i + 1, SpanBins::kWarm), &spans[i]);
 }
 
 // The newest of a length first: its memory is the warmest.
@@ -52,11 +52,27 @@ TEST(SpanBins, EqualLengthsComeBackNewestFirst) {
   SpanBins bins;
   for (Slice& span : spans) {
     span.slices = 5;
-    bins.insert(&span);
+    bins.insert(&span, SpanBins::kWarm);
   }
   for (int i = 2; i >= 0; --i) {
-    EXPECT_EQ(bins.find(5), &spans[i]);
+    EXPECT_EQ(bins.find(5, SpanBins::kWarm), &spans[i]);
     bins.remove(&spans[i]);
+  }
+}
+
+TEST(SpanBins, WarmAndColdSpansAreApart) {
+  for (uint32_t slices : {1u, 63u, 64u, 5000u}) {
+    SpanBins bins;
+    Slice warm{}, cold{};
+    warm.slices = cold.slices = slices;
+    bins.insert(&warm, SpanBins::kWarm);
+    EXPECT_EQ(bins.find(slices, SpanBins::kCold), nullptr);
+    bins.insert(&cold, SpanBins::kCold);
+    EXPECT_EQ(bins.find(slices, SpanBins::kWarm), &warm);
+    EXPECT_EQ(bins.find(slices, SpanBins::kCold), &cold);
+    bins.remove(&warm);
+    EXPECT_EQ(bins.find(slices, SpanBins::kWarm), nullptr);
+    EXPECT_EQ(bins.find(slices, SpanBins::kCold), &cold);
   }
 }
 
@@ -69,7 +85,7 @@ TEST(SpanBins, RandomHistoryAgainstAList) {
       auto span = std::make_unique<Slice>();
       unsigned log = random() % 17;
       span->slices = (1u << log) + static_cast<uint32_t>(random() % (1u << log));
-      bins.insert(span.get());
+      bins.insert(span.get(), SpanBins::kWarm);
       in.push_back(std::move(span));
     } else if (!in.empty() && random() % 2 == 0) {
       size_t which = random() % in.size();
@@ -78,7 +94,7 @@ TEST(SpanBins, RandomHistoryAgainstAList) {
       in.pop_back();
     }
     uint32_t wanted = 1 + static_cast<uint32_t>(random() % kMostSlices);
-    Slice* found = bins.find(wanted);
+    Slice* found = bins.find(wanted, SpanBins::kWarm);
     uint32_t surely = wanted < 64 ? wanted : wanted + wanted / 8;
     bool must = std::any_of(in.begin(), in.end(), [surely](auto& span) { return span->slices >= surely; });
     if (found == nullptr) {
