@@ -10,9 +10,13 @@
 namespace ebb {
 namespace {
 
-// A block that has to move to grow gets this share more than it asked for, so that one grown in small steps
-// is copied a logarithmic number of times.
-constexpr size_t kGrowthShare = 8;
+// What a block gets that has to move to grow: some more than it asked for, so that one grown in small steps is copied a
+// logarithmic number of times. From two OS pages up what lies behind its contents is not touched, while the blocks that
+// it leaves behind were: longer steps are the cheaper ones there.
+constexpr size_t size_with_growth(size_t usable, size_t size) {
+  bool in_steps = size - usable <= usable / 8;
+  return min_of(size + size / (in_steps && size >= 8 * KiB ? 2 : 8), kLargestBlock);
+}
 
 EBB_COLD void* refuse() {
   os::set_out_of_memory();
@@ -45,7 +49,7 @@ void* move_block(void* from, void* to, size_t bytes) {
 EBB_NOINLINE void* reallocate_moving(void* p, size_t size, size_t usable) {
   bool grows = size > usable;
   void* to = nullptr;
-  if (grows && size <= kLargestBlock) to = allocate(min_of(size + size / kGrowthShare, kLargestBlock));
+  if (grows && size <= kLargestBlock) to = allocate(size_with_growth(usable, size));
   if (to == nullptr) to = allocate(size);
   // A block that was to shrink stays where it is: that is no failure.
   if (EBB_UNLIKELY(to == nullptr)) return grows ? nullptr : p;
