@@ -144,12 +144,23 @@ uint32_t Arena::align_index(uint32_t first, size_t alignment) const {
   return skip < high_ - first ? first + static_cast<uint32_t>(skip) : high_;
 }
 
+// A free span with an aligned run in it, or null.
+EBB_INLINE Slice* Arena::find_aligned_locked(uint32_t slices, size_t alignment, SpanBins::Tier tier) const {
+  if (EBB_LIKELY(alignment <= kSliceBytes)) return bins_.find(slices, tier);
+  // One that is just long enough was such a run before, most likely.
+  Slice* span = bins_.find(slices, tier);
+  if (span == nullptr) return nullptr;
+  uint32_t skipped = align_index(index_of(span), alignment) - index_of(span);
+  if (skipped + slices <= span->slices) return span;
+  return bins_.find(slices + static_cast<uint32_t>((alignment >> kSliceShift) - 1), tier);
+}
+
 // Cuts an aligned run out of a free span, warm ones first; null when no span is long enough.
 Slice* Arena::find_locked(uint32_t slices, size_t alignment, uint32_t* dirty) {
   size_t slack = alignment > kSliceBytes ? (alignment >> kSliceShift) - 1 : 0;
   if (slices + slack > high_ - low_) return nullptr;
   for (SpanBins::Tier tier : {SpanBins::kWarm, SpanBins::kCold}) {
-    Slice* span = bins_.find(static_cast<uint32_t>(slices + slack), tier);
+    Slice* span = find_aligned_locked(slices, alignment, tier);
     if (span == nullptr) continue;
     uint32_t first = align_index(index_of(span), alignment);
     *dirty = cut_locked(span, first, slices);

@@ -169,6 +169,7 @@ class Arena {
   uint32_t index_of(const Slice* slice) const {
     return static_cast<uint32_t>(static_cast<size_t>(reinterpret_cast<const char*>(slice) - table_) / kPageStride);
   }
+  Slice* find_aligned_locked(uint32_t slices, size_t alignment, SpanBins::Tier tier) const;
   Slice* find_locked(uint32_t slices, size_t alignment, uint32_t* dirty);
   bool grow_locked(uint32_t slices, size_t alignment);
   bool raise_top_locked(uint32_t top);
