@@ -50,6 +50,7 @@ def tidemark(ctx: click.Context) -> None:
     """
     if ctx.obj is None:
         ctx.obj = Context(Layout.discover())
+        ctx.call_on_close(ctx.obj.close)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -44,6 +44,12 @@ class Context:
             self._store = open_store()
         return self._store
 
+    def close(self) -> None:
+        """Close the store if it was opened: its file is whole then, and may be copied."""
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+
     def workloads(self) -> dict[str, Workload]:
         """Return every workload; CannotMeasure when there is none or a manifest is wrong."""
         found = load_workloads(self.layout)

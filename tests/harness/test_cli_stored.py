@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 from git_checkout import ROOT, run_git
 
+from harness.cli import main
 from harness.collect.environment import read_environment
 
 VERBS = ("bench", "doctor", "export", "import", "list", "pin", "report", "run")
@@ -42,6 +44,19 @@ def test_lists(cli):
     providers = {row["provider"] for row in json.loads(cli("list", "providers", "--json").stdout)}
     assert providers == {"perf", "callgrind", "smaps", "hyperfine", "gbench", "statistics"}
     assert "There are no runs yet." in cli("list", "runs").stdout
+
+
+def test_a_command_leaves_its_store_closed(cli, monkeypatch):
+    monkeypatch.setenv("TIDEMARK_ROOT", str(cli.layout.root))
+    store = cli.layout.root.parent / "closed" / "tidemark.sqlite"
+    store.parent.mkdir()
+    monkeypatch.setenv("TIDEMARK_DB", str(store))
+    gc.disable()  # an open store that is garbage would be closed some time
+    try:
+        assert main(["list", "runs"]) == 0
+        assert [file.name for file in store.parent.iterdir()] == ["tidemark.sqlite"], "no log beside it: it is whole"
+    finally:
+        gc.enable()
 
 
 def test_a_checkout_without_workloads_says_so(cli):
