@@ -28,6 +28,16 @@ EBB_COLD void* refuse(int error) {
   return nullptr;
 }
 
+// What posix_memalign does when no block is listed: apart, so that the usual case needs no frame.
+EBB_NOINLINE int allocate_aligned_into(void** out, size_t alignment, size_t size) {
+  int saved = errno;
+  void* p = allocate_aligned_slow(alignment, size);
+  errno = saved;
+  if (EBB_UNLIKELY(p == nullptr)) return ENOMEM;
+  *out = p;
+  return 0;
+}
+
 }  // namespace
 
 extern "C" {
@@ -63,12 +73,7 @@ EBB_EXPORT void* ebb_aligned_alloc(size_t alignment, size_t size) {
 EBB_EXPORT int ebb_posix_memalign(void** out, size_t alignment, size_t size) {
   if (EBB_UNLIKELY(!is_power_of_two(alignment) || alignment % sizeof(void*) != 0)) return EINVAL;
   void* p = allocate_aligned_listed(alignment, size);
-  if (EBB_UNLIKELY(p == nullptr)) {
-    int saved = errno;
-    p = allocate_aligned(alignment, size);
-    errno = saved;
-    if (EBB_UNLIKELY(p == nullptr)) return ENOMEM;
-  }
+  if (EBB_UNLIKELY(p == nullptr)) return allocate_aligned_into(out, alignment, size);
   *out = p;
   return 0;
 }

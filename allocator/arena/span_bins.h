@@ -40,7 +40,9 @@ class SpanBins {
   }
 
   // A span of at least `slices`, or null. Close to the best fit: within a bin of mixed lengths the first
-  // kBinSearch spans are looked at, then the next bin, where all fit.
+  // kBinSearch spans are looked at, then the next bins, where all fit. There, of the kLengths shortest lengths, the
+  // span that lies lowest is taken: what is in use gathers in front, on memory that is warm. Single slices go to the
+  // shortest span, and long ones are too few to matter.
   Slice* find(uint32_t slices, Tier tier) const {
     uint32_t bin = bin_of(slices);
     Slice* const* heads = heads_ + tier * kBins;
@@ -51,13 +53,18 @@ class SpanBins {
       }
       ++bin;
     }
+    int lengths = slices > 1 && slices < kExactBins ? kLengths : 1;
+    Slice* lowest = nullptr;
     const uint64_t* used = used_ + tier * kWords;
     uint64_t not_below = ~uint64_t{0} << (bin % 64);
     for (uint32_t word = bin / 64; word < kWords; ++word, not_below = ~uint64_t{0}) {
-      uint64_t bits = used[word] & not_below;
-      if (bits != 0) return heads[word * 64 + lowest_bit(bits)];
+      for (uint64_t bits = used[word] & not_below; bits != 0; bits &= bits - 1) {
+        Slice* span = heads[word * 64 + lowest_bit(bits)];
+        if (lowest == nullptr || span < lowest) lowest = span;
+        if (--lengths == 0) return lowest;
+      }
     }
-    return nullptr;
+    return lowest;
   }
 
   // Calls visit(span) for every span; `visit` must not change the bins.
@@ -73,6 +80,7 @@ class SpanBins {
   static constexpr uint32_t kWords = 5;  // of a tier
   static constexpr uint32_t kBins = kWords * 64;
   static constexpr int kBinSearch = 8;
+  static constexpr int kLengths = 4;
 
   static uint32_t bin_of(uint32_t slices) {
     if (slices < kExactBins) return slices;

@@ -176,12 +176,17 @@ void* allocate_zeroed(size_t size) {
 }
 
 void* allocate_aligned(size_t alignment, size_t size) {
-  if (alignment <= kBlockAlign) return allocate(size);
+  void* p = allocate_aligned_listed(alignment, size);
+  return EBB_LIKELY(p != nullptr) ? p : allocate_aligned_slow(alignment, size);
+}
+
+void* allocate_aligned_slow(size_t alignment, size_t size) {
+  alignment = max_of(alignment, kBlockAlign);
   size_t cls = class_of_aligned(alignment, size);
   if (EBB_LIKELY(cls != kClassCount)) {
     ThreadHeap* heap = const_cast<ThreadHeap*>(tls_heap);
     Block* block = heap->free[cls];
-    if (EBB_UNLIKELY(block == nullptr)) return allocate_empty(cls, heap);
+    if (EBB_LIKELY(block == nullptr)) return allocate_empty(cls, heap);
     heap->free[cls] = block->next;
     return block;
   }

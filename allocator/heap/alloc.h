@@ -81,11 +81,18 @@ EBB_INLINE void release(void* p) {
 }
 
 // A block of the class of an aligned request if the thread has one listed; null: ask allocate_aligned, which
-// also knows the rarer cases. Changes no errno.
+// also knows the rarer cases, no bytes among them. Changes no errno.
 EBB_INLINE void* allocate_aligned_listed(size_t alignment, size_t size) {
-  size_t cls = class_of_aligned(alignment, size);
-  if (EBB_UNLIKELY(cls == kClassCount)) return nullptr;
+  // Where the request ends when rounded up to the alignment, less one: beyond every class for a size of 0.
+  size_t last = (size - 1) | (alignment - 1);
   ThreadHeap* heap = const_cast<ThreadHeap*>(tls_heap);
+  size_t cls;
+  if (EBB_LIKELY(last < kTableMost)) {
+    cls = heap->classes.entry[last / kBlockAlign + 1];
+  } else {
+    if (EBB_UNLIKELY(last >= kLargestBlock)) return nullptr;
+    cls = class_of(last + 1);
+  }
   Block* block = heap->free[cls];
   if (EBB_LIKELY(block != nullptr)) heap->free[cls] = block->next;
   return block;
@@ -96,6 +103,7 @@ EBB_INLINE void* allocate_aligned_listed(size_t alignment, size_t size) {
 // As the C functions of the same meaning; null means out of memory, never an invalid argument.
 void* allocate_zeroed(size_t size);
 void* allocate_aligned(size_t alignment, size_t size);             // alignment: a power of two
+EBB_NOINLINE void* allocate_aligned_slow(size_t alignment, size_t size);  // none was listed
 void* reallocate(void* p, size_t size);                            // p not null, size not 0
 void* reallocate_aligned(void* p, size_t alignment, size_t size);  // p not null
 size_t usable_bytes(const void* p);                                // 0 for null

@@ -34,7 +34,8 @@ bool carve_within_limit(Heap* heap, Page* page) {
 
 // Whether the page has blocks that came back, from its own thread or others.
 EBB_INLINE bool has_returned(Page* page) {
-  if (page->free == nullptr || is_short_batch(page)) page_fold_remote(page);
+  bool others_freed = remote::count_of(page->remote.load(std::memory_order_relaxed)) != 0;
+  if (others_freed && (page->free == nullptr || is_short_batch(page))) page_fold_remote(page);
   return page->free != nullptr;
 }
 
@@ -96,7 +97,7 @@ EBB_INLINE bool take_turns(ThreadHeap* heap, size_t cls) {
     if (!has_returned(other) || is_short_batch(other)) return false;
   } else {
     other = page_adopt(heap->heap, cls);
-    if (other == nullptr) return false;
+    if (EBB_LIKELY(other == nullptr)) return false;
     own(heap, other);
   }
   heap->active[cls] = other;

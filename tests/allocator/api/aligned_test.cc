@@ -59,6 +59,24 @@ TEST(AlignedTest, AnAlignmentThatBlocksHaveAnywayCostsNothing) {
   }
 }
 
+// The second of a kind comes off the thread's list, which is looked up another way than the class of the first.
+TEST(AlignedTest, ABlockOffTheListIsOfTheClassThatOneFromTheSlowPathIsOf) {
+  for (size_t alignment = 1; alignment <= 65536; alignment *= 2) {
+    for (size_t end : {size_t{16}, size_t{128}, size_t{144}, size_t{2048}, size_t{2304}, size_t{65536}}) {
+      for (size_t size = end - 1; size <= end + 1; ++size) {
+        void* blocks[3];
+        for (void*& p : blocks) {
+          ASSERT_EQ(ebb_posix_memalign(&p, alignment < sizeof(void*) ? sizeof(void*) : alignment, size), 0);
+          ASSERT_EQ(address(p) % alignment, 0u) << alignment << " " << size;
+          ASSERT_GE(ebb_usable_size(p), size);
+          ASSERT_EQ(ebb_usable_size(p), ebb_usable_size(blocks[0])) << alignment << " " << size;
+        }
+        for (void* p : blocks) ebb_free(p);
+      }
+    }
+  }
+}
+
 TEST(AlignedReallocTest, AlignsFromEveryStartingPoint) {
   for (size_t alignment = 16; alignment <= 65536; alignment *= 2) {
     // Neighbouring blocks stand at different offsets from the alignment asked for.
