@@ -1,4 +1,4 @@
-# What `make install` puts under the prefix: both libraries, the headers, and what CMake and pkg-config need to
+# What `make install` puts under the prefix: the libraries, the headers, and what CMake and pkg-config need to
 # find them. All paths in it are relative, so that the prefix may be moved.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -10,6 +10,9 @@ string(REGEX REPLACE "/$" "" EBB_PC_TO_PREFIX "${EBB_PC_TO_PREFIX}")
 
 install(TARGETS ebb_shared ebb_static EXPORT ebbTargets
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(TARGET ebb_secure)
+  install(TARGETS ebb_secure LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 install(DIRECTORY ${CMAKE_CURRENT_LIST_DIR}/include/ebb DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING
     PATTERN "*.h" PATTERN "*.hpp")
 install(EXPORT ebbTargets NAMESPACE ebb:: DESTINATION ${EBB_CMAKE_DIR})

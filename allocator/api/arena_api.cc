@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "arena/adopted.h"
+#include "base/variant.h"
 #include "base/bits.h"
 #include "base/compiler.h"
 #include "ebb/ebb.h"
@@ -31,11 +32,7 @@ EBB_COLD bool fail(int error) {
 
 // A call that makes no sense: debug and secure builds stop, others refuse it.
 EBB_COLD bool refuse(const char* operation, const void* handle, const char* reason) {
-#if defined(EBB_DEBUG) || defined(EBB_SECURE)
-  report_heap_misuse(operation, handle, reason);
-#else
-  (void)operation, (void)handle, (void)reason;
-#endif
+  if constexpr (kReportsMisuse) report_heap_misuse(operation, handle, reason);
   return fail(EINVAL);
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "base/variant.h"
 #include "base/bits.h"
 #include "base/compiler.h"
 #include "ebb/ebb.h"
@@ -26,11 +27,7 @@ ebb_heap_t* as_handle(Heap* heap) { return reinterpret_cast<ebb_heap_t*>(heap); 
 
 // A call that makes no sense: debug and secure builds stop, others refuse it.
 EBB_COLD bool refuse(const char* operation, const void* heap, const char* reason) {
-#if defined(EBB_DEBUG) || defined(EBB_SECURE)
-  report_heap_misuse(operation, heap, reason);
-#else
-  (void)operation, (void)heap, (void)reason;
-#endif
+  if constexpr (kReportsMisuse) report_heap_misuse(operation, heap, reason);
   errno = EINVAL;
   return false;
 }
@@ -117,9 +114,7 @@ EBB_EXPORT void* ebb_heap_realloc(ebb_heap_t* handle, void* p, size_t size) {
   if (p == nullptr) return ebb_heap_malloc(handle, size);
   if (!check("realloc", handle)) return nullptr;
   if (EBB_UNLIKELY(heap_holding(p) != as_heap(handle))) {
-#if defined(EBB_DEBUG) || defined(EBB_SECURE)
-    report_foreign_block("realloc", p, handle);
-#endif
+    if constexpr (kReportsMisuse) report_foreign_block("realloc", p, handle);
     errno = EINVAL;
     return nullptr;
   }

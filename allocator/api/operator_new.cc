@@ -68,7 +68,7 @@ EBB_EXPORT void* operator new(std::size_t size, std::align_val_t alignment, cons
 
 EBB_EXPORT void operator delete(void* p) noexcept { release(p); }
 
-#if defined(EBB_DEBUG)
+#if defined(EBB_DEBUG) || defined(EBB_SECURE)
 
 EBB_EXPORT void operator delete(void* p, const std::nothrow_t&) noexcept { release(p); }
 

@@ -1,9 +1,10 @@
-// What sized and aligned frees are checked against, in debug builds: what the caller says fits the block. Any
-// thread; the block is live, or null.
+// What sized and aligned frees are checked against, in debug and secure builds: what the caller says fits the block.
+// Any thread; the block is live, or null.
 #pragma once
 
 #include <cstddef>
 
+#include "base/variant.h"
 #include "base/compiler.h"
 #include "base/units.h"
 #include "heap/alloc.h"
@@ -14,23 +15,18 @@ namespace ebb {
 
 // Not more than the block has, and not less than half of it: realloc leaves no block with less than that in use. A
 // borrowed block may be of any size.
-EBB_INLINE void check_size([[maybe_unused]] void* p, [[maybe_unused]] size_t size) {
-#if defined(EBB_DEBUG)
-  if (p == nullptr) return;
+EBB_INLINE void check_size(void* p, size_t size) {
+  if (!kReportsMisuse || p == nullptr) return;
   size_t usable = usable_bytes(p);
   bool too_small = size < usable / 2 && usable > kBlockAlign && usable != class_bytes(kLendingClass);
   if (good_bytes(size) > usable || too_small) report_wrong_size(p, size, usable);
-#endif
 }
 
 // The size of an aligned block may be far below what it has.
-EBB_INLINE void check_aligned([[maybe_unused]] void* p, [[maybe_unused]] size_t size,
-                              [[maybe_unused]] size_t alignment) {
-#if defined(EBB_DEBUG)
-  if (p == nullptr) return;
+EBB_INLINE void check_aligned(void* p, size_t size, size_t alignment) {
+  if (!kReportsMisuse || p == nullptr) return;
   if (alignment == 0 || reinterpret_cast<uintptr_t>(p) % alignment != 0) report_wrong_alignment(p, alignment);
   if (good_bytes(size) > usable_bytes(p)) report_wrong_size(p, size, usable_bytes(p));
-#endif
 }
 
 }  // namespace ebb

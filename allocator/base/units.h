@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/variant.h"
+
 namespace ebb {
 
 constexpr size_t KiB = 1024;
@@ -20,9 +22,10 @@ constexpr size_t kBlockAlign = 16;
 constexpr size_t kSliceShift = 16;
 constexpr size_t kSliceBytes = size_t{1} << kSliceShift;
 
-// Bytes of metadata a slice, two cache lines: one that the owner writes, one that other threads write.
-constexpr size_t kPageStride = 128;
+// Bytes of metadata a slice, two cache lines: one that the owner writes, one that other threads write. The secure build
+// has a bit for each address where a block may begin besides (page/live_blocks.h).
 constexpr size_t kCacheLine = 64;
+constexpr size_t kPageStride = 2 * kCacheLine + (kSecure ? kSliceBytes / kBlockAlign / 8 : 0);
 
 // No request above this is ever served (ISO C: PTRDIFF_MAX), so sums of a size, an alignment and a header
 // cannot wrap.

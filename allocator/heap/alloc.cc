@@ -51,7 +51,7 @@ EBB_INLINE Block* pop(ThreadHeap* heap, size_t cls, bool* fresh) {
   if (heap->free[cls] == nullptr && !refill(heap, cls, fresh)) return nullptr;
   Block* block = heap->free[cls];
   heap->free[cls] = block->next;
-  return block;
+  return hand_out(block);
 }
 
 }  // namespace
@@ -129,7 +129,7 @@ void* allocate_empty(size_t cls, ThreadHeap* heap) {
       compiler_barrier();
       page->countdown = handed_out;
       heap->free[cls] = block->next;
-      return block;
+      return hand_out(block);
     }
   }
   return allocate_more(cls);
@@ -142,7 +142,7 @@ void* allocate_slow(size_t size) {
     Block* block = heap->free[cls];
     if (EBB_UNLIKELY(block == nullptr)) return allocate_empty(cls, heap);
     heap->free[cls] = block->next;
-    return block;
+    return hand_out(block);
   }
   return or_out_of_memory(allocate_large(size, kBlockAlign, nullptr, __builtin_return_address(0)));
 }
@@ -159,7 +159,7 @@ void* allocate_zeroed_slow(size_t size) {
   Block* block = heap->free[cls];
   if (block != nullptr) {
     heap->free[cls] = block->next;
-    return memset(block, 0, size);
+    return memset(hand_out(block), 0, size);
   }
   bool fresh = false;
   void* p = sampling_is_on() ? take_block_counted(nullptr, cls, &fresh, __builtin_return_address(0))
@@ -188,7 +188,7 @@ void* allocate_aligned_slow(size_t alignment, size_t size) {
     Block* block = heap->free[cls];
     if (EBB_LIKELY(block == nullptr)) return allocate_empty(cls, heap);
     heap->free[cls] = block->next;
-    return block;
+    return hand_out(block);
   }
   if (size > kMaxRequestBytes) return or_out_of_memory(nullptr);
   return or_out_of_memory(

@@ -22,6 +22,7 @@
 #include "base/compiler.h"
 #include "heap/checked_release.h"
 #include "heap/thread.h"
+#include "page/live_blocks.h"
 #include "page/page.h"
 
 namespace ebb {
@@ -52,7 +53,7 @@ EBB_INLINE void* allocate(size_t size) {
   Block* block = heap->free[cls];
   if (EBB_UNLIKELY(block == nullptr)) return allocate_empty(cls, heap);
   heap->free[cls] = block->next;
-  return block;
+  return hand_out(block);
 }
 
 // The pop alone, null where allocate() takes a slow path: for operator new, which has to look at the result and
@@ -64,7 +65,7 @@ EBB_INLINE void* allocate_listed(size_t size) {
   Block* block = *list;
   if (EBB_UNLIKELY(block == nullptr)) return nullptr;
   *list = block->next;
-  return block;
+  return hand_out(block);
 }
 
 EBB_INLINE void release(void* p) {
@@ -72,7 +73,7 @@ EBB_INLINE void release(void* p) {
   if (EBB_UNLIKELY(offset >= g_cage.size)) return release_outside(p);
   Page* page = as_page(cage_slice(offset));
   if (EBB_UNLIKELY(page->owner.load(std::memory_order_relaxed) != tls_owner)) return release_foreign(p, page);
-  if (!may_release(page, p)) return;  // debug builds; nothing otherwise
+  if (!may_release(page, p)) return;  // debug and secure builds; nothing otherwise
   Block* block = static_cast<Block*>(p);
   block->next = page->free;
   compiler_barrier();  // a fork child must find the list well linked
@@ -94,8 +95,9 @@ EBB_INLINE void* allocate_aligned_listed(size_t alignment, size_t size) {
     cls = class_of(last + 1);
   }
   Block* block = heap->free[cls];
-  if (EBB_LIKELY(block != nullptr)) heap->free[cls] = block->next;
-  return block;
+  if (EBB_UNLIKELY(block == nullptr)) return nullptr;
+  heap->free[cls] = block->next;
+  return hand_out(block);
 }
 
 // ---- further operations ----

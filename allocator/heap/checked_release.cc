@@ -48,6 +48,29 @@ bool may_release(Page* page, void* p) {
   return true;
 }
 
+bool may_release_remotely(Page* page, void* p) {
+  if (page_is_block(page, p)) return true;
+  report_invalid_pointer("free", p);
+  return false;
+}
+
+}  // namespace ebb
+
+#elif defined(EBB_SECURE)
+
+#include "heap/misuse.h"
+
+namespace ebb {
+
+bool refuse_release(Page* page, void* p) {
+  if (page_is_block(page, p)) {
+    report_double_free(p);
+  } else {
+    report_invalid_pointer("free", p);
+  }
+  return false;
+}
+
 }  // namespace ebb
 
 #endif

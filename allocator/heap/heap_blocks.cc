@@ -41,7 +41,7 @@ void* allocate_class(Heap* heap, size_t cls, bool* fresh) {
     block = page_take_list(page);
   }
   part->free[cls] = block->next;
-  return block;
+  return hand_out(block);
 }
 
 // Whether the request, or the class of it, is one that blocks of a page serve.

@@ -8,6 +8,7 @@
 
 #include "heap/heap.h"
 #include "heap/parts.h"
+#include "page/live_blocks.h"
 
 namespace ebb {
 
@@ -20,8 +21,9 @@ EBB_INLINE void* heap_allocate_listed(Heap* heap, size_t size) {
   ThreadHeap* part = &first_class(heap)->home;
   Block** list = &part->free[part->classes.entry[(size + kBlockAlign - 1) / kBlockAlign]];
   Block* block = *list;
-  if (EBB_LIKELY(block != nullptr)) *list = block->next;
-  return block;
+  if (EBB_UNLIKELY(block == nullptr)) return nullptr;
+  *list = block->next;
+  return hand_out(block);
 }
 
 // As the functions of heap/alloc.h; null means out of memory, or the heap's limit.

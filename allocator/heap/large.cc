@@ -8,6 +8,7 @@
 #include "heap/sampling.h"
 #include "heap/thread.h"
 #include "os/os.h"
+#include "page/live_blocks.h"
 #include "stats/counters.h"
 
 namespace ebb {
@@ -53,6 +54,7 @@ void* finish(Page* page, size_t usable, size_t offset) {
   page->large.offset = offset;
   page->kind = SliceKind::kLarge;
   count(Counter::k_large_made);
+  mark_live(page, page->start + offset);
   return page->start + offset;
 }
 
@@ -152,6 +154,7 @@ void* large_allocate_small(Heap* heap, size_t usable, bool* zero) {
 
 void large_release(Page* page, void* p) {
   if (EBB_UNLIKELY(p != page->start + page->large.offset)) return report_invalid_pointer("free", p);
+  if (EBB_UNLIKELY(!take_back(page, p))) return report_double_free(p);
   end_sample(page);
   leave(page);
   give_back(page, false);

@@ -2,6 +2,8 @@
 
 #include "arena/cage.h"
 #include "config/options.h"
+#include "heap/heap.h"
+#include "heap/thread.h"
 #include "os/message.h"
 #include "page/page.h"
 
@@ -10,11 +12,28 @@ namespace {
 
 void finish(Message& message) {
   if (option(Option::k_continue_on_misuse) != 0) {
-    message.text("; the call is ignored").print();
+    message.text("; it is ignored").print();
     return;
   }
   message.text("; the process stops (EBB_CONTINUE_ON_MISUSE=1 would ignore the call)").print();
   os::abort_process();
+}
+
+// Whose page it is. The heap may be about to end: its address is told, not its contents.
+void describe_holder(Message& message, const Page* page) {
+  const Heap* heap = page->heap.load(std::memory_order_relaxed);
+  OwnerId owner = page->owner.load(std::memory_order_relaxed);
+  message.text(", ");
+  if (heap == &g_main_heap) {
+    message.text("main heap");
+  } else {
+    message.text("heap ").pointer(heap);
+  }
+  if (owner == kNoOwner) {
+    message.text(", owned by no thread");
+  } else {
+    message.text(owner == tls_owner ? ", owned by this thread" : ", owned by another thread");
+  }
 }
 
 // What Ebb knows of the place.
@@ -30,6 +49,7 @@ void describe(Message& message, const void* p) {
       message.text("it lies ").number(static_cast<size_t>(static_cast<const char*>(p) - page->start) % page->block_bytes);
       message.text(" bytes inside a block of ").number(page->block_bytes).text(" bytes, class ").number(page->cls);
       message.text(", page ").pointer(page->start);
+      describe_holder(message, page);
       break;
     case SliceKind::kLarge:
       message.text("the block there begins at ").pointer(page->start + page->large.offset);
@@ -54,6 +74,15 @@ void report_double_free(const void* p) {
   describe(message, p);
   finish(message);
 }
+
+#if defined(EBB_SECURE)
+void report_damaged_block(const void* block) {
+  Message message;
+  message.text("ebb: the free block ").pointer(block).text(" was written to after it was freed: ");
+  describe(message, block);
+  finish(message);
+}
+#endif
 
 void report_heap_misuse(const char* operation, const void* heap, const char* reason) {
   Message message;

@@ -8,6 +8,7 @@
 #include "heap/thread.h"
 #include "os/message.h"
 #include "os/os.h"
+#include "page/block.h"
 
 namespace ebb {
 namespace {
@@ -66,6 +67,7 @@ bool process_start() {
     if (state != kNotStarted) return state == kReady;
     // A set-user-ID program must not be steered by its caller's environment.
     if (!os::is_privileged_execution()) options_load(os::environment(), complain);
+    choose_link_keys();
     bool ready = cage_initialise();
     if (ready && option(Option::k_verbose) != 0) describe_start();
     if (ready) g_sees_thread_ends = os::watch_thread_ends(on_thread_end);

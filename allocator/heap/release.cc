@@ -73,9 +73,7 @@ void release_foreign(void* p, Page* page) {
     if (page->kind == SliceKind::kLarge) return large_release(page, p);
     return report_invalid_pointer("free", p);
   }
-#if defined(EBB_DEBUG)
-  if (!page_is_block(page, p)) return report_invalid_pointer("free", p);
-#endif
+  if (!may_release_remotely(page, p)) return;
   remote::Pushed pushed = remote::push(page, static_cast<Block*>(p));
   if (EBB_UNLIKELY(pushed != remote::kPushed)) pushed == remote::kClaimed ? release_claimed(page) : release_left(page);
 }

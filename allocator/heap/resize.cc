@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 #include "heap/alloc.h"
+#include "heap/checked_release.h"
 #include "heap/large.h"
 #include "heap/misuse.h"
 #include "os/os.h"
@@ -28,9 +29,7 @@ EBB_INLINE Page* page_of_block(const void* p) {
   Slice* slice = find_slice(p);
   if (EBB_UNLIKELY(slice == nullptr)) return nullptr;
   Page* page = page_head(slice);
-#if defined(EBB_DEBUG)
-  if (page->kind == SliceKind::kPage && !page_is_block(page, p)) return nullptr;
-#endif
+  if (page->kind == SliceKind::kPage && !may_be_used(page, p)) return nullptr;
   if (EBB_LIKELY(page->kind == SliceKind::kPage)) return page;
   return page->kind == SliceKind::kLarge && p == page->start + page->large.offset ? page : nullptr;
 }

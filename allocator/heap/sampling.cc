@@ -76,10 +76,17 @@ void take_counted_list(SampleCountdown* countdown, SampleMarks* marks, ThreadHea
     countdown->left_bytes -= blocks * class_bytes(cls);
     return;
   }
-  Block** link = &heap->free[cls];
-  for (; before > 0; --before) link = &(*link)->next;
-  Block* rest = *link;
-  *link = nullptr;
+  Block* rest = heap->free[cls];
+  Block* last = nullptr;
+  for (; before > 0; --before) {
+    last = rest;
+    rest = rest->next;
+  }
+  if (last == nullptr) {
+    heap->free[cls] = nullptr;
+  } else {
+    last->next = nullptr;
+  }
   page_put_list(page, rest);
   marks->set(cls);
   draw(countdown);
@@ -103,7 +110,7 @@ Block* pop_counted(Thread* thread, ThreadHeap* heap, size_t cls, bool* fresh, bo
   }
   Block* block = heap->free[cls];
   heap->free[cls] = block->next;
-  return block;
+  return hand_out(block);
 }
 
 // Makes the block of a page a sample, unless there is no memory for that.

@@ -105,17 +105,24 @@ Wanted find_empty_os_pages(const Page* page, const FreeMap& map, unsigned os_shi
 
 // Links the free blocks that are in no hole, lowest first, and counts the others.
 void relink_free_blocks(Page* page, const FreeMap& map, unsigned os_shift) {
-  Block** link = &page->free;
+  Block* last = nullptr;
+  auto append = [&](Block* block) {
+    if (last == nullptr) {
+      page->free = block;
+    } else {
+      last->next = block;
+    }
+    last = block;
+  };
   for (uint32_t i = 0; i < page->carved; ++i) {
     if (!map.test(i)) continue;
     if (in_hole(page, i, os_shift)) {
       ++page->hole_blocks;
       continue;
     }
-    *link = reinterpret_cast<Block*>(page->start + size_t{i} * page->block_bytes);
-    link = &(*link)->next;
+    append(reinterpret_cast<Block*>(page->start + size_t{i} * page->block_bytes));
   }
-  *link = nullptr;
+  append(nullptr);
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 #include "page/page.h"
 
+#include "base/variant.h"
 #include "base/bits.h"
 #include "base/check.h"
 #include "os/os.h"
+#include "page/live_blocks.h"
 #include "page/remote.h"
 
 namespace ebb {
@@ -28,6 +30,7 @@ Page* page_make(Slice* span, size_t cls, Heap* heap, bool zero) {
   page->punched_live = kNeverPunched;
   page->holes[0] = page->holes[1] = 0;
   page->remote.store(remote::kOwned, std::memory_order_relaxed);
+  forget_live_blocks(page);
   page->kind = SliceKind::kPage;
   return page;
 }
@@ -38,9 +41,29 @@ void page_unmake(Page* page) {
   page_unmake_with_blocks(page);
 }
 
+namespace {
+
+// Where the next blocks will be should be no matter of course: the list begins somewhere, and goes up or down.
+void carve_in_disorder(Page* page, uint32_t blocks) {
+  size_t bytes = page->block_bytes;
+  char* first = page->start + page->carved * bytes;
+  uint64_t bits = unforeseen_number(first);
+  uint32_t at = static_cast<uint32_t>(bits >> 32) % blocks;
+  uint32_t step = (bits & 2) != 0 ? 1 : blocks - 1;
+  for (uint32_t i = 0; i < blocks; ++i, at = (at + step) % blocks) {
+    Block* block = reinterpret_cast<Block*>(first + at * bytes);
+    block->next = page->free;
+    page->free = block;
+  }
+  page->carved = static_cast<uint16_t>(page->carved + blocks);
+}
+
+}  // namespace
+
 void page_carve(Page* page, uint32_t blocks) {
   EBB_ASSERT(page->carved < page->capacity);
   blocks = min_of<uint32_t>(blocks, page->capacity - page->carved);
+  if constexpr (kSecure) return carve_in_disorder(page, blocks);
   size_t bytes = page->block_bytes;
   char* first = page->start + page->carved * bytes;
   char* last = first + (blocks - 1) * bytes;

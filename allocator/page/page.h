@@ -21,16 +21,12 @@
 
 #include "arena/slice.h"
 #include "base/compiler.h"
+#include "page/block.h"
 #include "page/size_class.h"
 
 namespace ebb {
 
 class Heap;
-
-// A free block: its first word links it to the next one.
-struct Block {
-  Block* next;
-};
 
 using OwnerId = uintptr_t;
 constexpr OwnerId kNoOwner = 0;      // of pages that nobody owns
@@ -75,6 +71,8 @@ struct Page : Slice {
   // be too small where the slice was part of something longer meanwhile.
   uint16_t touched;
   uint16_t reserved[2];
+  // Of the slice, not of the page: each slice has its own.
+  [[no_unique_address]] LiveBits live;
 
   bool has_blocks() const { return free != nullptr || hole_blocks != 0 || carved < capacity; }
 };

@@ -1,4 +1,4 @@
-// Calls that make no sense: debug builds stop with a report, others refuse them; nothing is corrupted.
+// Calls that make no sense: debug and secure builds stop with a report, others refuse them; nothing is corrupted.
 #include <errno.h>
 
 #include "heaps/contents.h"
@@ -8,7 +8,7 @@ namespace ebb::test {
 namespace {
 
 // `call` must be refused: it returns true when it was, with errno EINVAL.
-#if defined(EBB_DEBUG)
+#if defined(EBB_DEBUG) || defined(EBB_SECURE)
 #define EXPECT_REFUSED(call, reason) EXPECT_DEATH((void)(call), reason)
 #else
 #define EXPECT_REFUSED(call, reason) \
