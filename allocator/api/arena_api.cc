@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include "arena/adopted.h"
-#include "base/variant.h"
 #include "base/bits.h"
 #include "base/compiler.h"
+#include "base/variant.h"
 #include "ebb/ebb.h"
 #include "heap/heap_lifetime.h"
 #include "heap/heap_survey.h"

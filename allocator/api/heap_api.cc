@@ -4,9 +4,9 @@
 
 #include <cstring>
 
-#include "base/variant.h"
 #include "base/bits.h"
 #include "base/compiler.h"
+#include "base/variant.h"
 #include "ebb/ebb.h"
 #include "heap/alloc.h"
 #include "heap/heap_blocks.h"

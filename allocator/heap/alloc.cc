@@ -159,7 +159,7 @@ void* allocate_zeroed_slow(size_t size) {
   Block* block = heap->free[cls];
   if (block != nullptr) {
     heap->free[cls] = block->next;
-    return memset(hand_out(block), 0, size);
+    return memset(static_cast<void*>(hand_out(block)), 0, size);
   }
   bool fresh = false;
   void* p = sampling_is_on() ? take_block_counted(nullptr, cls, &fresh, __builtin_return_address(0))

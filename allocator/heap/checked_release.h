@@ -1,4 +1,5 @@
-// What debug and secure builds look at before a block goes back: is it a block, and is it not free already.
+// What debug and secure builds look at before a block goes back or is resized: is it a block, and is it not free
+// already.
 //
 // Debug: a freed block carries a mark in its second word. A block that is freed with the mark may still be a live one
 // that nobody wrote to since it was allocated, so the lists decide. Called by the page's owner.
@@ -32,5 +33,15 @@ inline bool may_release_remotely(Page*, void*) { return true; }
 inline bool may_be_used(const Page*, const void*) { return true; }
 
 #endif
+
+// The page of a live block, wherever it is; null when p is seen to be none.
+EBB_INLINE Page* page_of_block(const void* p) {
+  Slice* slice = find_slice(p);
+  if (EBB_UNLIKELY(slice == nullptr)) return nullptr;
+  Page* page = page_head(slice);
+  if (page->kind == SliceKind::kPage && !may_be_used(page, p)) return nullptr;
+  if (EBB_LIKELY(page->kind == SliceKind::kPage)) return page;
+  return page->kind == SliceKind::kLarge && p == page->start + page->large.offset ? page : nullptr;
+}
 
 }  // namespace ebb

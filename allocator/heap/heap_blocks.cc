@@ -5,6 +5,7 @@
 #include "base/bits.h"
 #include "heap/alloc.h"
 #include "heap/large.h"
+#include "heap/misuse.h"
 #include "heap/refill.h"
 #include "heap/sampling.h"
 #include "os/os.h"
@@ -78,7 +79,11 @@ void* heap_allocate_aligned(Heap* heap, size_t alignment, size_t size) {
 
 void* heap_reallocate(Heap* heap, void* p, size_t size) {
   if (EBB_UNLIKELY(size > kMaxRequestBytes)) return or_out_of_memory(nullptr);
-  Page* page = page_head(find_slice(p));
+  Page* page = page_of_block(p);
+  if (EBB_UNLIKELY(page == nullptr)) {
+    report_invalid_pointer("realloc", p);
+    return or_out_of_memory(nullptr);
+  }
   bool is_large = page->kind == SliceKind::kLarge;
   size_t usable = is_large ? page->large.usable : page->block_bytes;
   if ((!is_large || usable <= kLargestBlock) && stays_in_block(usable, size)) return p;  // a sample may be that small

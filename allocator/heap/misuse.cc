@@ -19,16 +19,18 @@ void finish(Message& message) {
   os::abort_process();
 }
 
-// Whose page it is. The heap may be about to end: its address is told, not its contents.
-void describe_holder(Message& message, const Page* page) {
+// The heap may be about to end: its address is told, not its contents.
+void describe_heap(Message& message, const Page* page) {
   const Heap* heap = page->heap.load(std::memory_order_relaxed);
-  OwnerId owner = page->owner.load(std::memory_order_relaxed);
-  message.text(", ");
   if (heap == &g_main_heap) {
-    message.text("main heap");
+    message.text(", main heap");
   } else {
-    message.text("heap ").pointer(heap);
+    message.text(", heap ").pointer(heap);
   }
+}
+
+void describe_owner(Message& message, const Page* page) {
+  OwnerId owner = page->owner.load(std::memory_order_relaxed);
   if (owner == kNoOwner) {
     message.text(", owned by no thread");
   } else {
@@ -49,10 +51,13 @@ void describe(Message& message, const void* p) {
       message.text("it lies ").number(static_cast<size_t>(static_cast<const char*>(p) - page->start) % page->block_bytes);
       message.text(" bytes inside a block of ").number(page->block_bytes).text(" bytes, class ").number(page->cls);
       message.text(", page ").pointer(page->start);
-      describe_holder(message, page);
+      describe_heap(message, page);
+      describe_owner(message, page);
       break;
     case SliceKind::kLarge:
       message.text("the block there begins at ").pointer(page->start + page->large.offset);
+      message.text(" and has ").number(page->large.usable).text(" bytes");
+      describe_heap(message, page);
       break;
     default:
       message.text("no block is there: it was freed before, or never allocated");

@@ -24,16 +24,6 @@ EBB_COLD void* refuse() {
   return nullptr;
 }
 
-// The page of a live block, wherever it is; null when p is none.
-EBB_INLINE Page* page_of_block(const void* p) {
-  Slice* slice = find_slice(p);
-  if (EBB_UNLIKELY(slice == nullptr)) return nullptr;
-  Page* page = page_head(slice);
-  if (page->kind == SliceKind::kPage && !may_be_used(page, p)) return nullptr;
-  if (EBB_LIKELY(page->kind == SliceKind::kPage)) return page;
-  return page->kind == SliceKind::kLarge && p == page->start + page->large.offset ? page : nullptr;
-}
-
 EBB_INLINE size_t usable_of(const Page* page) {
   return EBB_LIKELY(page->kind == SliceKind::kPage) ? page->block_bytes : page->large.usable;
 }

@@ -78,7 +78,8 @@ void take_counted_list(SampleCountdown* countdown, SampleMarks* marks, ThreadHea
   }
   Block* rest = heap->free[cls];
   Block* last = nullptr;
-  for (; before > 0; --before) {
+  // A list that was damaged (secure build) may be shorter.
+  for (; before > 0 && rest != nullptr; --before) {
     last = rest;
     rest = rest->next;
   }

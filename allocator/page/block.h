@@ -33,6 +33,9 @@ EBB_COLD void report_damaged_block(const void* block);
 
 class Link {
  public:
+  Link() = delete;
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
   operator Block*() const {
     uintptr_t next = word_ ^ mask();
     if (EBB_UNLIKELY(seal_of(next) != seal_)) return damaged();

@@ -1,8 +1,8 @@
 #include "page/page.h"
 
-#include "base/variant.h"
 #include "base/bits.h"
 #include "base/check.h"
+#include "base/variant.h"
 #include "os/os.h"
 #include "page/live_blocks.h"
 #include "page/remote.h"

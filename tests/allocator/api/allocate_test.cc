@@ -196,11 +196,11 @@ TEST(FreeTest, IgnoresNull) {
   EXPECT_EQ(ebb_usable_size(nullptr), 0u);
 }
 
-// Debug builds stop with a report; others take the free as it is.
-TEST(FreeTest, AWrongSizeOrAlignmentIsReportedInDebugBuilds) {
+// Debug and secure builds stop with a report; others take the free as it is.
+TEST(FreeTest, AWrongSizeOrAlignmentIsReportedInCheckedBuilds) {
   char* p = static_cast<char*>(ebb_malloc(200));
   char* aligned = static_cast<char*>(ebb_aligned_alloc(256, 24));
-#if defined(EBB_DEBUG)
+#if defined(EBB_DEBUG) || defined(EBB_SECURE)
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_DEATH(ebb_free_sized(p, 5000), "says 5000 bytes, but the block has 208");
   EXPECT_DEATH(ebb_free_sized(p, 20), "says 20 bytes, but the block has 208");

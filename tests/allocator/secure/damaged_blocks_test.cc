@@ -137,6 +137,27 @@ TEST_F(DamagedBlocks, AFreeBlockHasNoSizeAndCannotGrow) {
   EXPECT_DEATH((void)ebb_usable_size(freed()), "size request of .*, which is not a live block");
 }
 
+TEST_F(DamagedBlocks, ASizedFreeOfAFreeBlockIsADoubleFree) {
+  auto twice = [] {
+    char* p = block();
+    ebb_free_sized(p, kSize);
+    ebb_free_sized(opaque(p), kSize);
+  };
+  EXPECT_DEATH(twice(), "free of .*, which was freed before");
+}
+
+TEST_F(DamagedBlocks, AHeapsReallocOfWhatIsNoBlockOfIt) {
+  ebb_heap_t* heap = ebb_heap_new();
+  char* p = opaque(ebb_heap_malloc(heap, kSize));
+  char* freed = opaque(ebb_heap_malloc(heap, kSize));
+  ebb_free(freed);
+  char* large = opaque(ebb_heap_malloc(heap, 200000));
+  EXPECT_DEATH(opaque(ebb_heap_realloc(heap, p + 16, kSize)), "realloc of .*, which is not a live block");
+  EXPECT_DEATH(opaque(ebb_heap_realloc(heap, opaque(freed), kSize)), "realloc of .*, which is not a live block");
+  EXPECT_DEATH(opaque(ebb_heap_realloc(heap, large + 64, 200000)), "realloc of .*, which is not a live block");
+  EXPECT_TRUE(ebb_heap_destroy(heap));
+}
+
 TEST_F(DamagedBlocks, ABlockOfADestroyedHeap) {
   auto use = [] {
     ebb_heap_t* heap = ebb_heap_new();
