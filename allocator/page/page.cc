@@ -44,7 +44,7 @@ void page_unmake(Page* page) {
 namespace {
 
 // Where the next blocks will be should be no matter of course: the list begins somewhere, and goes up or down.
-void carve_in_disorder(Page* page, uint32_t blocks) {
+[[maybe_unused]] void carve_in_disorder(Page* page, uint32_t blocks) {
   size_t bytes = page->block_bytes;
   char* first = page->start + page->carved * bytes;
   uint64_t bits = unforeseen_number(first);
