@@ -138,7 +138,7 @@ void* allocate_empty(size_t cls, ThreadHeap* heap) {
 void* allocate_slow(size_t size) {
   if (EBB_LIKELY(size <= kLargestBlock)) {
     ThreadHeap* heap = const_cast<ThreadHeap*>(tls_heap);
-    size_t cls = class_of(size);
+    size_t cls = medium_class_of(size);
     Block* block = heap->free[cls];
     if (EBB_UNLIKELY(block == nullptr)) return allocate_empty(cls, heap);
     heap->free[cls] = block->next;
@@ -155,7 +155,7 @@ void* allocate_zeroed_slow(size_t size) {
     return or_out_of_memory(p);
   }
   ThreadHeap* heap = const_cast<ThreadHeap*>(tls_heap);
-  size_t cls = class_of(size);
+  size_t cls = medium_class_of(size);
   Block* block = heap->free[cls];
   if (block != nullptr) {
     heap->free[cls] = block->next;

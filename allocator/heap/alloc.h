@@ -92,7 +92,7 @@ EBB_INLINE void* allocate_aligned_listed(size_t alignment, size_t size) {
     cls = heap->classes.entry[last / kBlockAlign + 1];
   } else {
     if (EBB_UNLIKELY(last >= kLargestBlock)) return nullptr;
-    cls = class_of(last + 1);
+    cls = medium_class_of(last + 1);
   }
   Block* block = heap->free[cls];
   if (EBB_UNLIKELY(block == nullptr)) return nullptr;

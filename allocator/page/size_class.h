@@ -1,10 +1,12 @@
 // Size classes: the block sizes that small and medium requests are rounded up to.
 //
-//   16, 32 … 128          in steps of 16
-//   144, 160 … 256, 288 … eight steps a doubling, up to 64 KiB
+//   16, 32 … 128             in steps of 16
+//   144, 160 … 256, 288 …    eight steps a doubling, up to 1 KiB
+//   1088, 1152, 1280 … 2048, 2176 …  as before, and half a step behind each power of two, up to 64 KiB
 //
-// So a block is at most 12.5 % larger than its request from 128 bytes up (tests check every size). Requests
-// above kLargestBlock get a span of slices of their own.
+// So a block is at most 12.5 % larger than its request from 128 bytes up, and 11.1 % from 1 KiB up (tests check every
+// size). The half step is for what is most common there, a power of two with a header before it. Requests above
+// kLargestBlock get a span of slices of their own.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +21,10 @@ constexpr size_t kLinearClasses = 8;
 constexpr size_t kLinearMost = kLinearClasses * kBlockAlign;  // 128
 constexpr size_t kStepsPerDoubling = 8;
 constexpr size_t kLargestBlock = 64 * KiB;
-constexpr size_t kClassCount = kLinearClasses + 9 * kStepsPerDoubling;
-static_assert(kLinearMost << 9 == kLargestBlock, "nine doublings lie between the linear classes and the largest");
+constexpr size_t kHalfStepsFrom = 1 * KiB;
+constexpr size_t kEvenClasses = kLinearClasses + 3 * kStepsPerDoubling;  // up to there
+constexpr size_t kClassCount = kEvenClasses + 6 * (kStepsPerDoubling + 1);
+static_assert(kLinearMost << 3 == kHalfStepsFrom && kHalfStepsFrom << 6 == kLargestBlock);
 
 // Smaller classes borrow their first blocks from this one: with 16 bytes between them, a thread that holds a few
 // blocks of some sizes would touch an OS page for each size.
@@ -37,18 +41,34 @@ constexpr uint32_t kMediumSlices = 3, kLongSlices = 6, kLongestSlices = 16;
 constexpr size_t class_of(size_t size) {
   if (size <= kLinearMost) return size == 0 ? 0 : (size - 1) / kBlockAlign;
   unsigned log = floor_log2(size - 1);
-  return kLinearClasses + (log - 7) * kStepsPerDoubling + (((size - 1) >> (log - 3)) & 7);
+  size_t halves = ((size - 1) >> (log - 4)) & 15;  // half steps behind the power of two
+  if (size <= kHalfStepsFrom) return kLinearClasses + (log - 7) * kStepsPerDoubling + halves / 2;
+  return kEvenClasses + (log - 10) * (kStepsPerDoubling + 1) + halves / 2 + (halves != 0);
 }
 
 constexpr size_t class_bytes(size_t cls) {
   if (cls < kLinearClasses) return (cls + 1) * kBlockAlign;
-  size_t step = cls - kLinearClasses;
-  return (kStepsPerDoubling + step % kStepsPerDoubling + 1) << (step / kStepsPerDoubling + 4);
+  if (cls < kEvenClasses) {
+    size_t step = cls - kLinearClasses;
+    return (kStepsPerDoubling + step % kStepsPerDoubling + 1) << (step / kStepsPerDoubling + 4);
+  }
+  size_t step = (cls - kEvenClasses) % (kStepsPerDoubling + 1);
+  size_t power = kHalfStepsFrom << ((cls - kEvenClasses) / (kStepsPerDoubling + 1));
+  return power + (step == 0 ? power / 16 : power / kStepsPerDoubling * step);
+}
+
+// Whether blocks in a page of one slice take more than 1.123 times what the smallest requests of their class ask for,
+// with what they leave of the last OS page that they lie on. With the metadata, more than 1.125 times.
+constexpr bool wastes_slice_end(size_t cls) {
+  constexpr size_t kCommonOsPage = 4 * KiB;
+  size_t blocks = kSliceBytes / class_bytes(cls);
+  size_t smallest_request = class_bytes(cls - 1) + 1;
+  return align_up(blocks * class_bytes(cls), kCommonOsPage) * 1000 > blocks * smallest_request * 1123;
 }
 
 constexpr uint32_t class_slices(size_t cls) {
   size_t bytes = class_bytes(cls);
-  if (bytes <= kSmallMost) return 1;
+  if (bytes <= kSmallMost) return bytes > kHalfStepsFrom && wastes_slice_end(cls) ? 2 : 1;
   if (bytes <= kMediumMost) return kMediumSlices;
   return bytes <= kLongMost ? kLongSlices : kLongestSlices;
 }
@@ -66,6 +86,23 @@ constexpr ClassTable make_class_table() {
   for (size_t i = 0; i < kTableEntries; ++i) table.entry[i] = static_cast<uint8_t>(class_of(i * kBlockAlign));
   return table;
 }
+
+// The same for greater requests, above kTableMost: one table for all heaps, with an entry for each kMediumStep bytes.
+constexpr size_t kMediumStep = kTableMost / 16;
+struct MediumTable {
+  uint8_t entry[kLargestBlock / kMediumStep] = {};
+};
+constexpr MediumTable make_medium_table() {
+  MediumTable table;
+  for (size_t i = 0; i < kLargestBlock / kMediumStep; ++i) {
+    table.entry[i] = static_cast<uint8_t>(class_of((i + 1) * kMediumStep));
+  }
+  return table;
+}
+inline constexpr MediumTable kMediumClasses = make_medium_table();
+
+// The class of a request above kTableMost, up to kLargestBlock.
+constexpr size_t medium_class_of(size_t size) { return kMediumClasses.entry[(size - 1) / kMediumStep]; }
 
 // Whether a block of a class's size stays where it is when it is resized: while at least half of it is in use.
 constexpr bool stays_in_block(size_t usable, size_t size) { return size <= usable && size >= usable / 2; }

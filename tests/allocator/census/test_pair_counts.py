@@ -26,7 +26,7 @@ TOLERANCE = 0.2
 free is 1.0."""
 ARGUMENTS = {"default": (), "small": ("--size-range", "112")}
 MOST_OF_AN_OPERATION = {
-    "churn_sizes:medium": 126.4, "churn_sizes:large": 766.0, "churn_sizes:huge": 783.0, "aligned:default": 198.6,
+    "churn_sizes:medium": 118.5, "churn_sizes:large": 766.0, "churn_sizes:huge": 783.0, "aligned:default": 196.7,
     "aligned:wide": 557.0, "realloc:vector": 105.0, "realloc:doubling": 18_600.0,
 }  # fmt: skip
 """Instructions an operation of a workload, its own loop included: rows of the speed table."""

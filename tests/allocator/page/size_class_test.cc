@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "heap/large.h"
 
 namespace ebb {
@@ -26,6 +28,31 @@ TEST(SizeClass, WasteIsAtMostAnEighthFrom128BytesUp) {
   }
 }
 
+// A power of two with a header before it is a common size.
+TEST(SizeClass, FromOneKiBUpWasteIsLessAndAtMostASixteenthBehindAPowerOfTwo) {
+  for (size_t size = 1025; size <= kLargestBlock; ++size) {
+    size_t waste = class_bytes(class_of(size)) - size;
+    ASSERT_LE(waste * 9, size) << size << " bytes waste " << waste;
+    if (size - (size_t{1} << floor_log2(size)) == 32) {
+      ASSERT_LE(waste * 16, size) << size;
+    }
+  }
+}
+
+// What the smallest requests of a class take, with the OS pages that their blocks lie on and the metadata.
+TEST(SizeClass, ResidentMemoryIsAtMostAnEighthMoreFromOneKiBUp) {
+  for (size_t cls = class_of(1025); cls < kClassCount; ++cls) {
+    size_t bytes = class_bytes(cls), request = class_bytes(cls - 1) + 1;
+    size_t blocks = (size_t{class_slices(cls)} << kSliceShift) / bytes;
+    std::set<size_t> os_pages;
+    for (size_t block = 0; block < blocks; ++block) {
+      for (size_t at = block * bytes / 4096; at <= (block * bytes + request - 1) / 4096; ++at) os_pages.insert(at);
+    }
+    size_t taken = os_pages.size() * 4096 + class_slices(cls) * 2 * kCacheLine;
+    EXPECT_LE(taken * 8, blocks * request * 9) << bytes;
+  }
+}
+
 TEST(SizeClass, SmallSizesWasteLessThanABlockAlignment) {
   for (size_t size = 1; size < 128; ++size) ASSERT_LT(class_bytes(class_of(size)) - size, kBlockAlign) << size;
 }
@@ -46,6 +73,7 @@ TEST(SizeClass, TheTableOfTheFastPathAgrees) {
   for (size_t size = 0; size <= kTableMost; ++size) {
     ASSERT_EQ(table.entry[(size + kBlockAlign - 1) / kBlockAlign], class_of(size)) << size;
   }
+  for (size_t size = kTableMost + 1; size <= kLargestBlock; ++size) ASSERT_EQ(medium_class_of(size), class_of(size));
 }
 
 TEST(SizeClass, AlignedRequestsGetBlocksThatAreMultiples) {
