@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/bits.h"
+#include "base/check.h"
 #include "heap/heap.h"
 #include "heap/large.h"
 #include "heap/misuse.h"
@@ -79,9 +80,11 @@ void* take_block(Heap* from, size_t cls, bool* fresh) {
 
 namespace {
 
-EBB_INLINE void* take_large_inline(Heap* heap, size_t size, size_t alignment, bool* zero, const void* caller) {
+EBB_INLINE void* take_large_inline(Heap* heap, size_t size, size_t alignment, bool* zero, const void* caller,
+                                   size_t room = 0) {
   if (!process_start()) return nullptr;
-  void* p = large_allocate(heap, size, alignment, zero);
+  void* p = room != 0 ? large_allocate_with_room(heap, size, room) : nullptr;
+  if (p == nullptr) p = large_allocate(heap, size, alignment, zero);
   if (EBB_UNLIKELY(p == nullptr && !heap->is_main() && give_up_reserve(heap))) {
     p = large_allocate(heap, size, alignment, zero);
   }
@@ -110,12 +113,22 @@ EBB_NOINLINE void* allocate_more(size_t cls) {
   return or_out_of_memory(take_block(nullptr, cls, nullptr));
 }
 
-EBB_NOINLINE void* allocate_large(size_t size, size_t alignment, bool* zero, const void* caller) {
+Heap* current_heap() {
   Thread* thread = thread_self_if_any();
-  return take_large_inline(thread != nullptr ? thread->current->heap : &g_main_heap, size, alignment, zero, caller);
+  return thread != nullptr ? thread->current->heap : &g_main_heap;
+}
+
+EBB_NOINLINE void* allocate_large(size_t size, size_t alignment, bool* zero, const void* caller) {
+  return take_large_inline(current_heap(), size, alignment, zero, caller);
 }
 
 }  // namespace
+
+void* allocate_with_room(size_t size, size_t room) {
+  EBB_ASSERT(size > kLargestBlock);
+  return or_out_of_memory(
+      take_large_inline(current_heap(), size, kBlockAlign, nullptr, __builtin_return_address(0), room));
+}
 
 // The usual way to more blocks, and the only one that needs no gate: in a fork's snapshot of any moment of it
 // each block is on one list at most, and countdowns are computed anew there.

@@ -106,6 +106,7 @@ EBB_INLINE void* allocate_aligned_listed(size_t alignment, size_t size) {
 void* allocate_zeroed(size_t size);
 void* allocate_aligned(size_t alignment, size_t size);             // alignment: a power of two
 EBB_NOINLINE void* allocate_aligned_slow(size_t alignment, size_t size);  // none was listed
+void* allocate_with_room(size_t size, size_t room);                // a large block with address space to grow into
 void* reallocate(void* p, size_t size);                            // p not null, size not 0
 void* reallocate_aligned(void* p, size_t alignment, size_t size);  // p not null
 size_t usable_bytes(const void* p);                                // 0 for null

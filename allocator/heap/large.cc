@@ -147,6 +147,14 @@ void* large_allocate(Heap* heap, size_t size, size_t alignment, bool* zero) {
   return allocate_span(heap, large_usable(size), slices, offset, alignment, zero);
 }
 
+void* large_allocate_with_room(Heap* heap, size_t size, size_t room) {
+  if (!heap->is_main() || EBB_UNLIKELY(size > kMaxRequestBytes / 4)) return nullptr;
+  size_t offset = size >= kColouredLeast ? next_colour_offset() : 0;
+  size_t slices = span_length(SliceCount::from_bytes_up(large_usable(size) + offset + room).value);
+  if (EBB_UNLIKELY(slices > UINT32_MAX / 2)) return nullptr;
+  return allocate_span(heap, large_usable(size), slices, offset, kSliceBytes, nullptr);
+}
+
 void* large_allocate_small(Heap* heap, size_t usable, bool* zero) {
   EBB_ASSERT(usable <= kLargestBlock);
   return allocate_span(heap, usable, 1, 0, kSliceBytes, zero);

@@ -13,6 +13,10 @@ namespace ebb {
 // `zero` (may be null): set to whether the memory is known to be zero. `alignment`: a power of two.
 void* large_allocate(Heap* heap, size_t size, size_t alignment, bool* zero);
 
+// The same with `room` bytes of address space behind the block, at most `size`, for its growth. Null: try without, as
+// for a first-class heap, whose arena may be small.
+void* large_allocate_with_room(Heap* heap, size_t size, size_t room);
+
 // A block with a span of its own of a size that pages would serve: `usable` is a class's. Aligned to a slice.
 void* large_allocate_small(Heap* heap, size_t usable, bool* zero);
 

@@ -13,10 +13,17 @@ namespace {
 
 // What a block gets that has to move to grow: some more than it asked for, so that one grown in small steps is copied a
 // logarithmic number of times. From two OS pages up what lies behind its contents is not touched, while the blocks that
-// it leaves behind were: longer steps are the cheaper ones there.
+// it leaves behind were: longer steps are the cheaper ones there. A large block keeps room behind it instead, which is no
+// part of it; if that was used before, its memory stays until the block shrinks or is freed.
+constexpr bool grows_in_steps(size_t usable, size_t size) { return size - usable <= usable / 8; }
+
 constexpr size_t size_with_growth(size_t usable, size_t size) {
-  bool in_steps = size - usable <= usable / 8;
-  return min_of(size + size / (in_steps && size >= 8 * KiB ? 2 : 8), kLargestBlock);
+  return min_of(size + size / (grows_in_steps(usable, size) && size >= 8 * KiB ? 2 : 8), kLargestBlock);
+}
+
+void* allocate_to_grow(size_t usable, size_t size) {
+  if (size <= kLargestBlock) return allocate(size_with_growth(usable, size));
+  return grows_in_steps(usable, size) ? allocate_with_room(size, size / 4) : nullptr;
 }
 
 EBB_COLD void* refuse() {
@@ -37,8 +44,7 @@ void* move_block(void* from, void* to, size_t bytes) {
 
 EBB_NOINLINE void* reallocate_moving(void* p, size_t size, size_t usable) {
   bool grows = size > usable;
-  void* to = nullptr;
-  if (grows && size <= kLargestBlock) to = allocate(size_with_growth(usable, size));
+  void* to = grows ? allocate_to_grow(usable, size) : nullptr;
   if (to == nullptr) to = allocate(size);
   // A block that was to shrink stays where it is: that is no failure.
   if (EBB_UNLIKELY(to == nullptr)) return grows ? nullptr : p;

@@ -43,6 +43,42 @@ TEST(Large, GrowingStepByStepKeepsContentsAndMovesSeldom) {
   EXPECT_EQ(spans_after_collect(), before);
 }
 
+// Vectors that grow by turns lie in each other's way.
+TEST(Large, BlocksThatGrowByTurnsMoveSeldom) {
+  size_t before = spans_after_collect();
+  constexpr int kVectors = 8;
+  char* vectors[kVectors];
+  size_t size = 100 * KiB;
+  for (char*& p : vectors) write_ends(p = allocate_large_block(size), size, 'y');
+  int moves = 0;
+  while (size < 4 * MiB) {
+    size_t larger = size + 4 * KiB;
+    for (char*& p : vectors) {
+      char* q = static_cast<char*>(ebb_realloc(p, larger));
+      ASSERT_NE(q, nullptr);
+      moves += q != p;
+      ASSERT_TRUE(has_ends(q, size, 'y')) << size;
+      write_ends(q, larger, 'y');
+      p = q;
+    }
+    size = larger;
+  }
+  EXPECT_LE(moves, 17 * kVectors) << "a factor of 1.25 each, of 41";
+  for (char* p : vectors) ebb_free(p);
+  EXPECT_EQ(spans_after_collect(), before);
+}
+
+TEST(Large, RoomToGrowIsNoPartOfTheBlock) {
+  char* p = allocate_large_block(100 * KiB);
+  char* behind = allocate_large_block(1 * MiB);
+  write_ends(p, 100 * KiB, 'z');
+  char* q = static_cast<char*>(ebb_realloc(p, 110 * KiB));
+  EXPECT_TRUE(has_ends(q, 100 * KiB, 'z'));
+  EXPECT_EQ(ebb_usable_size(q), large_usable(110 * KiB));
+  ebb_free(q);
+  ebb_free(behind);
+}
+
 TEST(Large, GrowsWhereItStandsIntoFreeNeighbours) {
   char* p = allocate_large_block(1 * MiB);
   write_ends(p, 1 * MiB, 'a');
