@@ -201,7 +201,7 @@ bool Arena::raise_top_locked(uint32_t top) {
   if (top > committed_ && !commit_locked(top)) return false;
   uint32_t old_top = top_;
   top_ = top;
-  give_locked(old_top, top - old_top, false);
+  give_locked(old_top, top - old_top, false, kNoList);
   return true;
 }
 
@@ -227,26 +227,34 @@ bool Arena::commit_locked(uint32_t top) {
   }
 }
 
-// Puts a free span, which has no free neighbour, into the lists.
+// Puts a free span, which has no free neighbour, into the lists. A clean one, for which `list` is not kNoList, is listed
+// for its table when it is long enough.
 void Arena::insert_free_locked(uint32_t first, uint32_t slices, uint32_t dirty, uint8_t list) {
   Slice* span = slice_at(table_, first);
   span->dirty = dirty;
   tag_locked(span, slices, SliceKind::kFree);
   bins_.insert(span, dirty != 0 ? SpanBins::kWarm : SpanBins::kCold);
-  if (dirty != 0) link_purge_locked(span, list);
+  if (dirty != 0) return link_purge_locked(span, list);
+  // A shorter one fills no OS page of the table.
+  constexpr uint32_t kLeast = 4 * KiB / kPageStride + 2;
+  if (list != kNoList && slices >= kLeast) return link_purge_locked(span, kTableList);
+  span->list = kNoList;
 }
 
 void Arena::remove_free_locked(Slice* span) {
   EBB_ASSERT(span->kind == SliceKind::kFree);
   bins_.remove(span);
-  if (span->dirty != 0) unlink_purge_locked(span);
+  if (span->list != kNoList) unlink_purge_locked(span);
   span->kind = SliceKind::kNone;
 }
 
-// Frees [first, +slices), joined with free neighbours. Returns whether the arena has just been armed. `refused`: by the
-// OS just now, so that there is nothing to arm for.
-bool Arena::give_locked(uint32_t first, uint32_t slices, bool dirty, bool refused) {
-  uint8_t list = refused ? kKeptList : pending_list_ ^ 1;
+// Frees [first, +slices), joined with free neighbours. Returns whether the arena has just been armed. `list`, of dirty
+// ones: the fresh list, or kKeptList when the OS has just refused them, so that there is nothing to arm for; of clean
+// ones: kTableList, or kNoList when their entries in the table hold no memory.
+bool Arena::give_locked(uint32_t first, uint32_t slices, bool dirty, uint8_t list) {
+  bool refused = list == kKeptList;
+  uint8_t clean_list = list;
+  if (!dirty) list = pending_list_ ^ 1;
   uint32_t span_dirty = dirty ? slices : 0;
   if (dirty) set_ages(ages_ + first, slices, current_generation());
   dirty_ += span_dirty;
@@ -255,6 +263,7 @@ bool Arena::give_locked(uint32_t first, uint32_t slices, bool dirty, bool refuse
   auto join = [&](Slice* neighbour) {
     // What a pass has still to look at stays in its list when it grows, and nothing that waits for one becomes kept.
     if (neighbour->dirty != 0 && list != pending_list_ && neighbour->list != kKeptList) list = neighbour->list;
+    clean_list = min_of(clean_list, neighbour->list);
     span_dirty += neighbour->dirty;
     slices += neighbour->slices;
     remove_free_locked(neighbour);
@@ -270,21 +279,27 @@ bool Arena::give_locked(uint32_t first, uint32_t slices, bool dirty, bool refuse
     Slice* right = slice_at(table_, first + slices);
     if (right->kind == SliceKind::kFree) join(right);
   }
-  insert_free_locked(first, slices, span_dirty, list);
+  insert_free_locked(first, slices, span_dirty, span_dirty != 0 ? list : clean_list);
   bool arm = dirty && !refused && !armed_ && !pinned_ && dirty_ >= g_arm_threshold_slices.load(std::memory_order_relaxed);
   armed_ = armed_ || arm;
   return arm;
 }
 
-EBB_FLATTEN void Arena::give(Slice* span, bool clean) {
+EBB_FLATTEN void Arena::give(Slice* span) {
   bool arm;
   {
     LockGuard guard(lock_);
     used_ -= span->slices;
-    if (clean && span->dirty != 0) clear_ages(span);
-    arm = give_locked(index_of(span), span->slices, !clean);
+    arm = give_locked(index_of(span), span->slices, true, fresh_list());
   }
   if (arm) announce_armed();
+}
+
+void Arena::give_clean(Slice* span) {
+  LockGuard guard(lock_);
+  used_ -= span->slices;
+  if (span->dirty != 0) clear_ages(span);
+  give_locked(index_of(span), span->slices, false, kTableList);
 }
 
 void Arena::give_run(Slice* first, SliceCount slices) {
@@ -292,7 +307,7 @@ void Arena::give_run(Slice* first, SliceCount slices) {
   {
     LockGuard guard(lock_);
     used_ -= slices.value;
-    arm = give_locked(index_of(first), slices.value, true);
+    arm = give_locked(index_of(first), slices.value, true, fresh_list());
   }
   if (arm) announce_armed();
 }
@@ -304,7 +319,7 @@ void Arena::give_tail(Slice* span, SliceCount keep) {
     uint32_t tail = span->slices - keep.value;
     retag_locked(span, keep.value);
     used_ -= tail;
-    arm = give_locked(index_of(span) + keep.value, tail, true);
+    arm = give_locked(index_of(span) + keep.value, tail, true, fresh_list());
   }
   if (arm) announce_armed();
 }
@@ -354,6 +369,7 @@ bool Arena::is_valid() {
     // An arena within accounts for its slices itself.
     uint32_t span_dirty = span->kind == SliceKind::kArena ? 0 : count_dirty_locked(i, span->slices);
     if (is_free && (before_free || span->dirty != span_dirty)) return false;
+    if (is_free && (span->dirty != 0) != (span->list <= kKeptList)) return false;
     if (!is_free && span->dirty == 0 && span_dirty != 0) return false;
     if (!is_free && span->kind != SliceKind::kPurging) used += span->slices;
     if (is_free) dirty += span_dirty;

@@ -9,7 +9,8 @@
 //  2. No two neighbouring spans are both kFree.
 //  3. Slice i of a free span may hold memory exactly when age[i] != 0; the span's `dirty` is the number of these. The
 //     ages of a span in use mean nothing, but where its `dirty` is 0 they are 0.
-//  4. A free span with dirty != 0 is in the warm bins and in one purge list, another one in the cold bins.
+//  4. A free span with dirty != 0 is in the warm bins and in one purge list; another one is in the cold bins, and may be
+//     in the list of those whose table is worth a look (arena/table.cc).
 //  5. A dirty slice has an armed arena, or a pass that will still look at it, or is kept (arena/purge.cc).
 #pragma once
 
@@ -80,9 +81,11 @@ class Arena {
   // be zero. The span's kind is kUsed.
   Slice* take(SliceCount slices, size_t alignment, bool* zero);
 
-  // Gives a span back. Any thread. Its memory stays for reuse until it is purged; `clean`: it has none any more
-  // and reads as zero.
-  void give(Slice* span, bool clean = false);
+  // Gives a span back. Any thread. Its memory stays for reuse until it is purged.
+  void give(Slice* span);
+
+  // The same; `clean`: it has no memory any more and reads as zero.
+  void give(Slice* span, bool clean) { clean ? give_clean(span) : give(span); }
 
   // Gives back `slices` slices from `first` on: spans in use that stand side by side, as one.
   void give_run(Slice* first, SliceCount slices);
@@ -112,6 +115,9 @@ class Arena {
     size_t table_bytes;      // entries and ages up to the last slice that was handed out
   };
   Usage usage();
+
+  // What is resident of table_bytes. A system call for each four mebibytes of table.
+  size_t resident_table_bytes();
 
   uint16_t id() const { return id_; }
 
@@ -180,7 +186,7 @@ class Arena {
   void retag_locked(Slice* span, uint32_t slices);
   void insert_free_locked(uint32_t first, uint32_t slices, uint32_t dirty, uint8_t list);
   void remove_free_locked(Slice* span);
-  bool give_locked(uint32_t first, uint32_t slices, bool dirty, bool refused = false);
+  bool give_locked(uint32_t first, uint32_t slices, bool dirty, uint8_t list);
   uint32_t count_dirty_locked(uint32_t first, uint32_t slices) const;
   uint32_t dirty_part_locked(const Slice* span, uint32_t first, uint32_t slices) const;
   void claim_memory_locked(uint32_t slices, uint32_t dirty);
@@ -201,6 +207,16 @@ class Arena {
   bool is_young_locked(uint8_t age) const;
   void retry_kept_locked();
   bool run_step(const Step& step);
+
+  EBB_COLD void give_clean(Slice* span);
+  uint8_t fresh_list() const { return pending_list_ ^ 1; }
+
+  // table.cc
+  void return_table(bool forced);
+  bool return_table_step();
+  bool next_table_run_locked(Step* step);
+  void unlist_table_locked(Slice* span);
+
   // Inline: every large block is linked and unlinked.
   void link_purge_locked(Slice* span, uint8_t list) {
     span->list = list;
@@ -243,9 +259,11 @@ class Arena {
   size_t table_end_ = 0;    // bytes of the table, and of the ages, that are accessible; the part in front of
   size_t ages_end_ = 0;     // the first usable slice's entry never is
   uint32_t used_ = 0, dirty_ = 0;
-  // Pending and fresh by turns, and kept.
-  static constexpr uint8_t kKeptList = 2;
-  Slice* purge_lists_[3] = {nullptr, nullptr, nullptr};
+  // Pending and fresh by turns, and kept; and of clean spans, those whose table is worth a look.
+  static constexpr uint8_t kKeptList = 2, kTableList = 3, kNoList = 4;
+  Slice* purge_lists_[4] = {nullptr, nullptr, nullptr, nullptr};
+  uint32_t stale_slices_ = 0;  // purged since the table was last looked at
+  uint32_t table_span_ = 0, table_cursor_ = 0;  // the span that is looked at in pieces, and where the last one ended
   SpanBins bins_;
 };
 

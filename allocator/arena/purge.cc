@@ -193,7 +193,8 @@ bool Arena::run_step(const Step& step) {
     count(Counter::k_purges_refused);
   }
   LockGuard guard(lock_);
-  bool arm = give_locked(step.first, step.slices, !returned, !returned);
+  bool arm = give_locked(step.first, step.slices, !returned, returned ? kTableList : kKeptList);
+  if (returned) stale_slices_ += step.slices;
   // What the OS refused stays dirty, as it is not known to be zero, but is not due any more: this pass, which meets it
   // again when it joins a pending span, must not try it in a loop.
   if (!returned) memset(ages_ + step.first, refused_age_, step.slices);
@@ -239,6 +240,7 @@ bool Arena::purge_due() {
   count(Counter::k_purge_passes);
   uint32_t purged = 0;
   while (purge_step(&purged) != Look::kDrained) EBB_TEST_POINT("purge.between");
+  return_table(false);
   LockGuard guard(lock_);
   if (!has_refused_) retry_distance_ = passes_to_retry_ = kFirstRetry;
   armed_ = purge_lists_[0] != nullptr || purge_lists_[1] != nullptr;
@@ -279,10 +281,15 @@ void Arena::purge_all(uint8_t age) {
     LockGuard step_guard(g_purge_step_lock);
     LockGuard guard(lock_);
     if (purge_lists_[pending_list_] != nullptr) continue;
-    if (passes_begun_ >= target) return end_forcing_locked();
+    if (passes_begun_ >= target) break;
     pending_list_ ^= 1;
     ++passes_begun_;
   }
+  {
+    LockGuard guard(lock_);
+    end_forcing_locked();
+  }
+  return_table(true);
 }
 
 void Arena::make_room(SliceCount slices) {

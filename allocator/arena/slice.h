@@ -2,7 +2,8 @@
 // from the memory itself. This is the part that the arena layer owns; page/page.h extends it.
 //
 // A *span* is a run of slices. Its first and its last slice carry the same `kind` and `slices` (boundary
-// tags), so that the neighbours of a span are found without a search; what stands in between is stale.
+// tags), so that the neighbours of a span are found without a search; what stands in between is stale, or zero where the
+// memory of the table was given back.
 //
 //                 take()                       give()
 //   kFree  ───────────────────▶  kUsed … (kPage, kLarge: set by the layers above)  ──────▶  kFree
@@ -49,7 +50,7 @@ class SliceKindCell {
 struct Slice {
   char* start;  // the slice's memory
   SliceKindCell kind;
-  uint8_t list;       // free spans with dirty slices: which of the arena's purge lists
+  uint8_t list;       // free spans: which of the arena's lists beside the bins, if any
   uint16_t arena_id;  // index in the table of arenas
   uint32_t slices;    // length of the span, on its first and last slice
   union {
@@ -61,7 +62,7 @@ struct Slice {
   // Free spans: the bin's list. Spans in use: lists of the layer above.
   Slice* next;
   Slice* prev;
-  // Free spans with dirty slices: the purge list. Spans in use: lists of the layer above.
+  // Free spans: that list. Spans in use: lists of the layer above.
   Slice* ring_next;
   Slice* ring_prev;
   // Blocks freed by threads that do not own the page (page/remote.h).

@@ -113,7 +113,7 @@ void take_snapshot(Snapshot* snapshot) {
     Arena::Usage usage = arena->usage();
     snapshot->reserved_bytes += usage.reserved_bytes;
     snapshot->committed_bytes += usage.committed_bytes;
-    snapshot->metadata_bytes += usage.table_bytes;
+    snapshot->metadata_bytes += arena->resident_table_bytes();
     snapshot->dirty_bytes += usage.dirty_bytes;
     arena->for_each_used([snapshot](Slice* span) { add_span(snapshot, span); });
   }

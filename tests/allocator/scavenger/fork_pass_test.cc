@@ -151,6 +151,25 @@ TEST_F(ForkPass, WaitsForThePurgeStepThatIsUnderWayAndNoLonger) {
   running.join();
 }
 
+TEST_F(ForkPass, WaitsForTheLookAtATableThatIsUnderWay) {
+  ebb_free(make_touched(8 * MiB));
+  Interleaving steps;
+  steps.hold("collector", "table.before_os");
+  std::thread running = steps.run("collector", [] { ebb_collect(true); });
+  steps.wait_until_held("collector");
+  int code = -1;
+  steps.hold("forker", "lock.wait");
+  std::thread forker = steps.run("forker", [&] {
+    code = run_child([](ChildChecks& checks) { checks.expect(arenas_are_valid()); });
+  });
+  EXPECT_TRUE(steps.wait_until_held_or_ended("forker")) << "a child was made with a span out of its arena";
+  steps.release("collector");
+  if (!steps.has_ended("forker")) steps.release("forker");
+  forker.join();
+  EXPECT_EQ(code, 0);
+  running.join();
+}
+
 TEST_F(ForkPass, BetweenDisarmingAndReading) {
   make_due(3);
   Interleaving steps;
