@@ -33,6 +33,8 @@ constexpr uint8_t kPurgeAge = 4;
 extern std::atomic<uint8_t> g_purge_age;  // kPurgeAge, or 0 for at once
 uint8_t begin_generation();  // returns it
 extern std::atomic<uint8_t> g_generation;
+// Whether what was freed in this generation is due.
+bool has_aged(uint8_t generation);
 inline uint8_t current_generation() { return g_generation.load(std::memory_order_relaxed); }
 
 // The age of a forced purge, which is one for all arenas: what is freed from now on is younger.

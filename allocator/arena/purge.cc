@@ -80,17 +80,23 @@ uint8_t begin_generation() {
   return next;
 }
 
+// One behind the current one was stamped by a thread that is ahead of this one's view.
+bool has_aged(uint8_t generation) {
+  uint8_t now = current_generation();
+  return generation != generation_after(now) &&
+         generations_between(generation, now) >= g_purge_age.load(std::memory_order_relaxed);
+}
+
 bool Arena::is_due_locked(uint8_t age) const {
   if (age == 0) return false;
   if (age > kGenerations) return age != refused_age_;
-  uint8_t now = current_generation();
-  uint8_t youngest = generation_after(now);
   if (force_age_ != 0) {
     // What was stamped since the forced purge began lies in (force_age_, youngest]; all else is older, however old.
+    uint8_t youngest = generation_after(current_generation());
     uint8_t behind = generations_between(force_age_, age);
     if (behind == 0 || behind > generations_between(force_age_, youngest)) return true;
   }
-  return age != youngest && generations_between(age, now) >= g_purge_age.load(std::memory_order_relaxed);
+  return has_aged(age);
 }
 
 // Due one day, by the passing of time alone.

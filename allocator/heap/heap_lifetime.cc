@@ -132,18 +132,22 @@ namespace {
 
 // The structure of a heap that has neither parts nor spans any more.
 void end(FirstClassHeap* heap) {
-  LockGuard guard(g_heap_lock);
-  registry_remove_locked(heap);
+  bool arm;
   {
-    // A scavenger that still looks for its sparse pages finds out here.
-    LockGuard heap_guard(heap->lock);
-    heap->serial.store(0, std::memory_order_relaxed);
+    LockGuard guard(g_heap_lock);
+    registry_remove_locked(heap);
+    {
+      // A scavenger that still looks for its sparse pages finds out here.
+      LockGuard heap_guard(heap->lock);
+      heap->serial.store(0, std::memory_order_relaxed);
+    }
+    if (heap->source.only != nullptr) {
+      arena_let_go(static_cast<ProgramArena*>(heap->source.only));
+    }
+    arm = heap_structure_give_locked(heap);
+    count(Counter::k_heaps_gone);
   }
-  if (heap->source.only != nullptr) {
-    arena_let_go(static_cast<ProgramArena*>(heap->source.only));
-  }
-  heap_structure_give_locked(heap);
-  count(Counter::k_heaps_gone);
+  if (arm) announce_armed();
 }
 
 // Spans that stand side by side, to be given back as one.
@@ -338,6 +342,16 @@ bool heap_destroy(FirstClassHeap* heap) {
   end(heap);
   run_deferred();
   return true;
+}
+
+bool heaps_return_structures(bool forced) {
+  LockGuard guard(g_heap_lock);
+  return heap_structures_return_locked(forced);
+}
+
+bool heap_structures_wait() {
+  LockGuard guard(g_heap_lock);
+  return heap_structures_wait_locked();
 }
 
 void heaps_lock_registry_for_fork() { g_heap_lock.lock(); }

@@ -46,6 +46,11 @@ FirstClassHeap* heap_of_subprocess(const Subprocess* subprocess, const FirstClas
 // Whether a heap of the sub-process is a thread's default.
 bool subprocess_has_default_users(const Subprocess* subprocess);
 
+// Gives the memory of ended heaps' structures back to the OS: what is due (a pass of the scavenger), or all of it.
+// Returns whether some waits still.
+bool heaps_return_structures(bool forced);
+bool heap_structures_wait();
+
 // fork: the list of heaps, then the heaps.
 void heaps_lock_registry_for_fork();
 void heaps_lock_for_fork();

@@ -2,13 +2,16 @@
 //   free       structures that were given back, linked by registry_next
 //   carved     structures that were made
 //   countdown  structures in use
-//   next, prev the list of chunks with room; of cold chunks, by next alone
+//   next, prev the ring of chunks with room; of cold chunks, by next alone
+//   cls        the generation in which its last structure in use was given back
 #include "heap/heap_structures.h"
 
 #include <cstring>
 
+#include "arena/arena.h"
 #include "arena/cage.h"
 #include "base/check.h"
+#include "config/options.h"
 #include "os/os.h"
 
 namespace ebb {
@@ -17,26 +20,66 @@ namespace {
 constexpr uint16_t kStructures = kSliceBytes / sizeof(FirstClassHeap);
 
 struct Chunks {
-  Page* roomy = nullptr;   // with unused structures, made or not
-  Page* unused = nullptr;  // one of them, with none in use
-  Page* cold = nullptr;    // without memory
+  // A ring of those with unused structures, made or not: in front those with some in use, behind them those with none,
+  // the latest first.
+  Page* roomy = nullptr;
+  Page* first_unused = nullptr;
+  uint32_t unused_count = 0;
+  bool armed = false;    // somebody was told that there are unused ones
+  Page* cold = nullptr;  // without memory
 };
 constinit Chunks g_chunks;
+
+// What is kept from the OS until a purge is forced, for the next heap.
+constexpr uint32_t kKeptUnused = 1;
 
 FirstClassHeap* structure_at(const Page* chunk, uint32_t i) {
   return reinterpret_cast<FirstClassHeap*>(chunk->start + i * sizeof(FirstClassHeap));
 }
 
-void link_roomy(Page* chunk) {
-  chunk->prev = nullptr;
-  chunk->next = g_chunks.roomy;
-  if (g_chunks.roomy != nullptr) g_chunks.roomy->prev = chunk;
+// In front of `behind`, one of the ring; in front of its first one that is the last place. Null: the ring is empty.
+void link_roomy(Page* chunk, Page* behind) {
+  if (behind == nullptr) {
+    chunk->next = chunk->prev = g_chunks.roomy = chunk;
+    return;
+  }
+  chunk->next = behind;
+  chunk->prev = behind->prev;
+  chunk->prev->next = behind->prev = chunk;
+}
+
+void link_roomy_first(Page* chunk) {
+  link_roomy(chunk, g_chunks.roomy);
   g_chunks.roomy = chunk;
 }
 
 void unlink_roomy(Page* chunk) {
-  if (chunk->next != nullptr) chunk->next->prev = chunk->prev;
-  (chunk->prev != nullptr ? chunk->prev->next : reinterpret_cast<Slice*&>(g_chunks.roomy)) = chunk->next;
+  Page* next = chunk->next == chunk ? nullptr : as_page(chunk->next);
+  chunk->prev->next = chunk->next;
+  chunk->next->prev = chunk->prev;
+  if (g_chunks.roomy == chunk) g_chunks.roomy = next;
+}
+
+// The chunk's last structure in use was given back. Returns whether that arms the scavenger.
+bool note_unused(Page* chunk) {
+  chunk->cls = current_generation();
+  if (chunk->next != chunk) {
+    unlink_roomy(chunk);
+    link_roomy(chunk, g_chunks.first_unused != nullptr ? g_chunks.first_unused : g_chunks.roomy);
+    if (g_chunks.roomy == g_chunks.first_unused) g_chunks.roomy = chunk;
+  }
+  g_chunks.first_unused = chunk;
+  uint32_t threshold = max_of(g_arm_threshold_slices.load(std::memory_order_relaxed), kKeptUnused + 1);
+  if (++g_chunks.unused_count < threshold || g_chunks.armed) return false;
+  g_chunks.armed = true;
+  return true;
+}
+
+// The unused chunk will have a structure in use, or is not to be given back.
+void forget_unused(Page* chunk) {
+  --g_chunks.unused_count;
+  if (g_chunks.first_unused != chunk) return;
+  g_chunks.first_unused = g_chunks.unused_count == 0 ? nullptr : as_page(chunk->next);
 }
 
 // A chunk whose memory reads as zero; null when out of memory.
@@ -67,17 +110,22 @@ bool lock_all(Page* chunk) {
   return true;
 }
 
-// Gives the memory of a chunk with no structure in use back. One that somebody looks at, or that the OS does not
-// take, is used on as it is.
-EBB_COLD void cool(Page* chunk) {
-  if (tls_holds_every_lock || !lock_all(chunk)) return;
-  bool purged = os::purge(chunk->start, kSliceBytes);
-  for (uint32_t i = 0; i < chunk->carved; ++i) {
+// Gives the memory of an unused chunk back. One that somebody looks at waits on, and one that the OS does not take waits
+// until it is unused the next time.
+void cool(Page* chunk) {
+  bool locked = lock_all(chunk);
+  bool purged = locked && os::purge(chunk->start, kSliceBytes);
+  for (uint32_t i = 0; locked && i < chunk->carved; ++i) {
     Lock& lock = structure_at(chunk, i)->lock;
     purged ? lock.opened_by_purge() : lock.unlock();
   }
-  if (!purged) return;
+  forget_unused(chunk);
+  if (!locked) {
+    note_unused(chunk);
+    return;
+  }
   unlink_roomy(chunk);
+  if (!purged) return link_roomy_first(chunk);
   chunk->free = nullptr;
   chunk->carved = 0;
   chunk->next = g_chunks.cold;
@@ -94,7 +142,7 @@ FirstClassHeap* heap_structure_take_locked() {
   if (EBB_UNLIKELY(chunk == nullptr)) {
     chunk = new_chunk();
     if (chunk == nullptr) return nullptr;
-    link_roomy(chunk);
+    link_roomy_first(chunk);
   }
   FirstClassHeap* heap = as_structure(chunk->free);
   if (EBB_LIKELY(heap != nullptr)) {
@@ -104,30 +152,41 @@ FirstClassHeap* heap_structure_take_locked() {
     heap = structure_at(chunk, chunk->carved++);
     heap->home.classes = make_class_table();
   }
-  if (chunk == g_chunks.unused) g_chunks.unused = nullptr;
+  if (chunk == g_chunks.first_unused) forget_unused(chunk);
   if (++chunk->countdown == kStructures) unlink_roomy(chunk);
   return heap;
 }
 
-void heap_structure_give_locked(FirstClassHeap* heap) {
+bool heap_structure_give_locked(FirstClassHeap* heap) {
   uintptr_t offset = reinterpret_cast<uintptr_t>(heap) - reinterpret_cast<uintptr_t>(g_cage.base);
   Page* chunk = as_page(EBB_LIKELY(offset < g_cage.size) ? cage_slice(offset) : find_slice(heap));
   heap->registry_next = as_structure(chunk->free);
   chunk->free = as_block(heap);
-  if (chunk->countdown-- == kStructures) link_roomy(chunk);
-  if (EBB_LIKELY(chunk->countdown != 0)) return;
-  if (g_chunks.unused == nullptr) {
-    g_chunks.unused = chunk;
-  } else {
-    cool(chunk);
+  if (chunk->countdown-- == kStructures) link_roomy_first(chunk);
+  return chunk->countdown == 0 && note_unused(chunk);
+}
+
+bool heap_structures_wait_locked() { return g_chunks.unused_count > kKeptUnused; }
+
+bool heap_structures_return_locked(bool forced) {
+  g_chunks.armed = false;
+  // Where huge pages are to stay whole, so are these; in a fork handler all locks seem to be open.
+  if ((!forced && option(Option::k_thp) == word::thp_full) || tls_holds_every_lock) return false;
+  for (uint32_t left = g_chunks.unused_count; left > (forced ? 0 : kKeptUnused); --left) {
+    Page* oldest = as_page(g_chunks.roomy->prev);
+    if (!forced && !has_aged(oldest->cls)) break;
+    cool(oldest);
   }
+  return heap_structures_wait_locked();
 }
 
 void heap_structures_after_fork_locked() {
+  g_chunks.armed = false;
   for (Page* chunk = g_chunks.roomy; chunk != nullptr; chunk = as_page(chunk->next)) {
     for (FirstClassHeap* heap = as_structure(chunk->free); heap != nullptr; heap = heap->registry_next) {
       heap->lock.open_after_fork();
     }
+    if (chunk->next == g_chunks.roomy) break;
   }
   // What a purge can't open, as the OS refuses it, was written by nobody since the last one but for a look.
   for (Page* chunk = g_chunks.cold; chunk != nullptr; chunk = as_page(chunk->next)) {

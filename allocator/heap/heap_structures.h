@@ -1,8 +1,9 @@
 // The memory of first-class heaps' structures.
 //
-// They stand in *chunks* of one slice. A structure that is given back is used again; a chunk that holds none in use
-// is given back to the OS when another one is there already, so what ended heaps leave behind is a chunk's memory at
-// most, and address space. Chunks in part used are used first.
+// They stand in *chunks* of one slice. A structure that is given back is used again; a chunk that has had none in use
+// for as long as free memory waits is given back to the OS by a pass of the scavenger, all but one, and by a forced
+// purge. So what ended heaps leave behind is a chunk's memory at most, and address space. Chunks in part used are used
+// first.
 //
 // Thread safety: the caller holds the lock of the list of heaps.
 //
@@ -19,7 +20,12 @@ namespace ebb {
 
 // A structure that was never used, or that was given back: then all is as it was left. Null when out of memory.
 FirstClassHeap* heap_structure_take_locked();
-void heap_structure_give_locked(FirstClassHeap* heap);
+// Returns whether the scavenger has to be told (announce_armed) of memory that may go back.
+bool heap_structure_give_locked(FirstClassHeap* heap);
+
+// Gives the memory of unused ones back, when it is due or all of it. Returns whether some waits still.
+bool heap_structures_return_locked(bool forced);
+bool heap_structures_wait_locked();
 
 // In a fork child, where whoever held the lock of an unused structure for a look is gone.
 void heap_structures_after_fork_locked();

@@ -1,6 +1,7 @@
 #include "scavenger/collect.h"
 
 #include "arena/cage.h"
+#include "heap/heap_lifetime.h"
 #include "heap/thread.h"
 #include "scavenger/sweep.h"
 
@@ -15,6 +16,7 @@ void collect(bool force) {
   if (force) {
     sweep_parked_threads(kSweepAllNow);
     punch_sparse_pages(Punch::kAll);
+    heaps_return_structures(true);
     uint8_t age = begin_forced_purge();
     for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) arena->purge_all(age);
   }

@@ -6,6 +6,7 @@
 #include "base/bits.h"
 #include "base/test_point.h"
 #include "config/options.h"
+#include "heap/heap_lifetime.h"
 #include "heap/process.h"
 #include "heap/shared_pages.h"
 #include "heap/thread.h"
@@ -130,7 +131,7 @@ void after_fork_in_child() {
   g_inline_due_ns.store(0, std::memory_order_relaxed);
   uint32_t threshold = first_threshold();
   g_arm_threshold_slices.store(threshold, std::memory_order_relaxed);
-  bool dirty = g_sparse_pages.load(std::memory_order_relaxed) != 0;
+  bool dirty = g_sparse_pages.load(std::memory_order_relaxed) != 0 || heap_structures_wait();
   for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) {
     dirty |= arena->usage().dirty_bytes >> kSliceShift >= threshold;
   }
@@ -182,7 +183,7 @@ bool scavenger_pass(uint64_t now_ns) {
     g_sparse_seen.store(0, std::memory_order_relaxed);
     punch_sparse_pages(Punch::kNew);
   }
-  bool dirty = later || holes_wait();
+  bool dirty = heaps_return_structures(false) || later || holes_wait();
   for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) dirty |= arena->purge_due();
   return dirty;
 }

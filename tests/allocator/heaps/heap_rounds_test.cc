@@ -123,6 +123,7 @@ TEST(HeapRoundsOfManyAtOnce, LeaveNoMetadataBehind) {
   ASSERT_TRUE(ebb_option_set("scavenger", 0));
   constexpr size_t kHeaps = 1000;
   Worker workers[2];
+  ebb_collect(true);
   size_t before = resident_metadata_bytes();
   for (size_t round = 0; round < 3; ++round) {
     std::vector<ebb_heap_t*> all;
@@ -135,6 +136,7 @@ TEST(HeapRoundsOfManyAtOnce, LeaveNoMetadataBehind) {
     EXPECT_GE(resident_metadata_bytes(), before + kHeaps * (sizeof(FirstClassHeap) + sizeof(ThreadHeap)));
     // Every other one first, so that no slice of structures is empty before half of them are gone.
     for (size_t i = 0; i < kHeaps; ++i) ASSERT_TRUE(ebb_heap_destroy(all[i * 2 % kHeaps + (i >= kHeaps / 2)]));
+    ebb_collect(true);
     EXPECT_LE(resident_metadata_bytes(), before + 3 * kSliceBytes) << "in round " << round;
   }
 }
