@@ -47,10 +47,8 @@ bool read_flags(unsigned flags, ArenaTraits* traits) {
   return true;
 }
 
-bool is_alive(ebb_arena_t arena) { return arena != nullptr && as_arena(arena)->alive.load(std::memory_order_acquire); }
-
 bool check(const char* operation, ebb_subproc_t* subproc) {
-  if (EBB_LIKELY(subproc != nullptr && subprocess_is_alive(as_subprocess(subproc)))) return true;
+  if (EBB_LIKELY(subprocess_is_alive(subproc))) return true;
   return refuse(operation, subproc, "it is no live sub-process");
 }
 
@@ -78,23 +76,23 @@ EBB_EXPORT bool ebb_arena_adopt(void* start, size_t size, unsigned flags, ebb_ar
 }
 
 EBB_EXPORT void* ebb_arena_area(ebb_arena_t arena, size_t* size) {
-  bool alive = is_alive(arena);
+  bool alive = arena_is_alive(arena);
   if (size != nullptr) *size = alive ? as_arena(arena)->area_bytes : 0;
   return alive ? as_arena(arena)->area_start : nullptr;
 }
 
 EBB_EXPORT bool ebb_arena_contains(ebb_arena_t arena, const void* p) {
-  return is_alive(arena) && as_arena(arena)->contains_address(p);
+  return arena_is_alive(arena) && as_arena(arena)->contains_address(p);
 }
 
 EBB_EXPORT bool ebb_arena_release(ebb_arena_t arena) {
-  if (!is_alive(arena)) return refuse("release of an arena", arena, "it is no live arena");
+  if (!arena_is_alive(arena)) return refuse("release of an arena", arena, "it is no live arena");
   return arena_release(as_arena(arena)) || fail(EBUSY);
 }
 
 EBB_EXPORT ebb_heap_t* ebb_heap_new_in(ebb_arena_t handle) {
   ProgramArena* arena = as_arena(handle);
-  if (!is_alive(handle) || arena->traits.owner != subprocess_current() || !arena_hold(arena)) {
+  if (!arena_is_alive(handle) || arena->traits.owner != subprocess_current() || !arena_hold(arena)) {
     refuse("making of a heap in an arena", handle, "it is no live arena of this sub-process");
     return nullptr;
   }
@@ -125,7 +123,8 @@ EBB_EXPORT bool ebb_subproc_destroy(ebb_subproc_t* subproc) {
 }
 
 EBB_EXPORT bool ebb_subproc_stats_get(ebb_subproc_t* subproc, ebb_heap_stats_t* stats, size_t size) {
-  if (stats == nullptr || size == 0 || !check("statistics of a sub-process", subproc)) return false;
+  if (!check("statistics of a sub-process", subproc)) return false;
+  if (stats == nullptr || size == 0) return fail(EINVAL);
   Subprocess* subprocess = as_subprocess(subproc);
   FirstClassHeap* main = subprocess->main.load(std::memory_order_relaxed);
   ebb_heap_stats_t sum = {};

@@ -1,5 +1,5 @@
-// ebb_heap_*: argument checks around heap/. Any thread. A handle is looked at only as far as that costs nothing:
-// a structure that was a heap once tells whether it still is; what never was one is the caller's fault.
+// ebb_heap_*: argument checks around heap/. Any thread. Whether a handle is a live heap's is found out for any address,
+// but for a malloc that a heap can serve at once.
 #include <errno.h>
 
 #include <cstring>
@@ -25,21 +25,29 @@ Heap* as_heap(ebb_heap_t* heap) { return reinterpret_cast<Heap*>(heap); }
 const Heap* as_heap(const ebb_heap_t* heap) { return reinterpret_cast<const Heap*>(heap); }
 ebb_heap_t* as_handle(Heap* heap) { return reinterpret_cast<ebb_heap_t*>(heap); }
 
-// A call that makes no sense: debug and secure builds stop, others refuse it.
-EBB_COLD bool refuse(const char* operation, const void* heap, const char* reason) {
-  if constexpr (kReportsMisuse) report_heap_misuse(operation, heap, reason);
-  errno = EINVAL;
+EBB_COLD bool fail(int error) {
+  errno = error;
   return false;
 }
 
+// A call that makes no sense: debug and secure builds stop, others refuse it.
+EBB_COLD bool refuse(const char* operation, const void* heap, const char* reason) {
+  if constexpr (kReportsMisuse) report_heap_misuse(operation, heap, reason);
+  return fail(EINVAL);
+}
+
 bool is_heap(const Heap* heap) {
-  return heap != nullptr && (heap->is_main() || heap_is_alive(first_class(heap)));
+  return heap == &g_main_heap || heap_is_alive(heap);
+}
+
+EBB_COLD bool refuse_handle(const char* operation, const ebb_heap_t* heap) {
+  if (heap == nullptr) return refuse(operation, heap, "it is NULL");
+  return refuse(operation, heap, is_heap_structure(heap) ? "it is no live heap: it was ended before" : "it is no heap");
 }
 
 // Whether the handle names a heap; if not, the call has been refused.
 EBB_INLINE bool check(const char* operation, const ebb_heap_t* heap) {
-  if (EBB_LIKELY(is_heap(as_heap(heap)))) return true;
-  return refuse(operation, heap, heap == nullptr ? "it is NULL" : "it is no live heap: it was ended before");
+  return EBB_LIKELY(is_heap(as_heap(heap))) || refuse_handle(operation, heap);
 }
 
 // Whether the heap may end; if not, the call has been refused. The calling thread does not allocate from it by
@@ -54,8 +62,14 @@ bool prepare_end(const char* operation, ebb_heap_t* handle) {
   return true;
 }
 
+// A malloc that the heap could not serve at once. Its handle was read there, so this asks no more than whether it was
+// ended; the rest would cost a new heap's first block as much as finding memory for it.
 EBB_NOINLINE void* allocate_checked(ebb_heap_t* handle, size_t size) {
-  return check("allocation", handle) ? heap_allocate_slow(as_heap(handle), size) : nullptr;
+  Heap* heap = as_heap(handle);
+  bool may_be_alive = heap != nullptr && (heap->is_main() || first_class(heap)->serial.load(std::memory_order_relaxed) != 0);
+  if (EBB_LIKELY(may_be_alive)) return heap_allocate_slow(heap, size);
+  refuse_handle("allocation", handle);
+  return nullptr;
 }
 
 constexpr const char* kInUse = "another thread's default heap can't end, nor any from a signal handler in the allocator";
@@ -128,7 +142,7 @@ EBB_EXPORT void* ebb_heap_realloc(ebb_heap_t* handle, void* p, size_t size) {
 EBB_EXPORT ebb_heap_t* ebb_heap_of(const void* p) { return as_handle(heap_holding(p)); }
 
 EBB_EXPORT bool ebb_heap_contains(const ebb_heap_t* heap, const void* p) {
-  return heap != nullptr && heap_holding(p) == as_heap(heap);
+  return check("contains", heap) && heap_holding(p) == as_heap(heap);
 }
 
 EBB_EXPORT bool ebb_is_owned(const void* p) { return heap_holding(p) != nullptr; }
@@ -173,7 +187,8 @@ EBB_EXPORT bool ebb_heap_set_limit(ebb_heap_t* handle, size_t bytes, ebb_heap_li
 }
 
 EBB_EXPORT bool ebb_heap_stats_get(ebb_heap_t* handle, ebb_heap_stats_t* stats, size_t size) {
-  if (stats == nullptr || size == 0 || !check("stats_get", handle)) return false;
+  if (!check("stats_get", handle)) return false;
+  if (stats == nullptr || size == 0) return fail(EINVAL);
   Heap* heap = as_heap(handle);
   HeapUse use = heap_use(heap);
   ebb_heap_stats_t full = {};
@@ -196,7 +211,8 @@ EBB_EXPORT bool ebb_heap_stats_get(ebb_heap_t* handle, ebb_heap_stats_t* stats, 
 }
 
 EBB_EXPORT bool ebb_heap_visit(ebb_heap_t* handle, ebb_heap_visitor* visitor, void* arg) {
-  if (visitor == nullptr || !check("visit", handle)) return false;
+  if (!check("visit", handle)) return false;
+  if (visitor == nullptr) return fail(EINVAL);
   struct Visit {
     ebb_heap_t* heap;
     ebb_heap_visitor* visitor;

@@ -63,6 +63,9 @@ bool arena_is_adoptable(void* start, size_t bytes);
 bool arena_hold(ProgramArena* arena);
 inline void arena_let_go(ProgramArena* arena) { arena->heaps.fetch_sub(1, std::memory_order_release); }
 
+// Whether this is an arena of the program's at the moment; any address.
+bool arena_is_alive(const void* p);
+
 // Ends an arena that has neither heaps nor spans in use; false when it has. Reserved address space goes back with
 // its memory; adopted memory is the program's again, with whatever stands in it.
 bool arena_release(ProgramArena* arena);

@@ -28,6 +28,10 @@ bool commit_up_to(char* base, size_t* end, size_t needed) {
   return true;
 }
 
+bool is_first_of_used(SliceKind kind) {
+  return kind == SliceKind::kPage || kind == SliceKind::kLarge || kind == SliceKind::kArena || kind == SliceKind::kMeta;
+}
+
 }  // namespace
 
 void Arena::initialise(uint16_t id, const Range& range) {
@@ -48,7 +52,6 @@ void Arena::initialise(uint16_t id, const Range& range) {
     // Everything begins as one free span of unknown contents; pinned memory is never purged.
     memset(ages_ + low_, current_generation(), high_ - low_);
     top_ = high_;
-    for (uint32_t i = low_; i < high_; ++i) slice_at(table_, i)->start = memory_ + (size_t{i} << kSliceShift);
     dirty_ = high_ - low_;
     insert_free_locked(low_, high_ - low_, high_ - low_, pending_list_ ^ 1);
   }
@@ -358,6 +361,18 @@ Arena::Usage Arena::usage() {
   return usage;
 }
 
+Slice* Arena::span_holding(const void* p) const {
+  Slice* slice = slice_holding(p);
+  if (slice == nullptr) return nullptr;
+  // What stands inside a large block's entries is stale, so the way is back to the first that is a span's.
+  const Slice* lowest = slice_at(table_, low_);
+  for (uint32_t distance = 0;; ++distance, slice = slice_before(slice, 1)) {
+    SliceKind kind = slice->kind;
+    if (kind == SliceKind::kPage || kind == SliceKind::kLarge) return distance < slice->slices ? slice : nullptr;
+    if (kind == SliceKind::kMeta || kind == SliceKind::kArena || slice == lowest) return nullptr;
+  }
+}
+
 bool Arena::is_valid() {
   LockGuard guard(lock_);
   uint32_t used = 0, dirty = 0;
@@ -371,6 +386,9 @@ bool Arena::is_valid() {
     if (is_free && (before_free || span->dirty != span_dirty)) return false;
     if (is_free && (span->dirty != 0) != (span->list <= kKeptList)) return false;
     if (!is_free && span->dirty == 0 && span_dirty != 0) return false;
+    for (uint32_t inside = span->kind == SliceKind::kArena ? span->slices : is_free ? 0 : 1; inside < span->slices; ++inside) {
+      if (is_first_of_used(slice_after(span, inside)->kind)) return false;
+    }
     if (!is_free && span->kind != SliceKind::kPurging) used += span->slices;
     if (is_free) dirty += span_dirty;
     before_free = is_free;

@@ -11,7 +11,9 @@
 //     ages of a span in use mean nothing, but where its `dirty` is 0 they are 0.
 //  4. A free span with dirty != 0 is in the warm bins and in one purge list; another one is in the cold bins, and may be
 //     in the list of those whose table is worth a look (arena/table.cc).
-//  5. A dirty slice has an armed arena, or a pass that will still look at it, or is kept (arena/purge.cc).
+//  5. Only the first slice of such a span is kPage, kLarge, kArena or kMeta: what was one is something else before it
+//     is inside or free.
+//  6. A dirty slice has an armed arena, or a pass that will still look at it, or is kept (arena/purge.cc).
 #pragma once
 
 #include <atomic>
@@ -22,6 +24,7 @@
 #include "arena/slice.h"
 #include "arena/span_bins.h"
 #include "arena/span_source.h"
+#include "base/relaxed.h"
 #include "base/units.h"
 #include "os/lock.h"
 
@@ -159,6 +162,17 @@ class Arena {
 
   bool is_valid();
 
+  // The entry of the slice at any address; null where none was handed out yet. The caller holds lookup_lock(), unless
+  // the range of the arena stays.
+  Slice* slice_holding(const void* p) const {
+    uintptr_t index = (reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(memory_)) >> kSliceShift;
+    return index - low_ < top_ - low_ ? slice_at(table_, index) : nullptr;
+  }
+  // The first slice of the page or large block around any address; null where none is. Steady only where the block is
+  // live. As above.
+  Slice* span_holding(const void* p) const;
+  Lock& lookup_lock() { return lock_; }
+
   // fork: with this and g_purge_step_lock held no step is half done and the free spans are consistent. In the
   // child nobody has been told of the dirty memory yet, and whoever forced a purge is gone.
   void lock_for_fork() { lock_.lock(); }
@@ -256,7 +270,7 @@ class Arena {
   char* memory_ = nullptr;
   uint8_t* ages_ = nullptr;
   uint32_t low_ = 0, high_ = 0;
-  uint32_t top_ = 0;        // slices from here on were never handed out
+  Relaxed<uint32_t> top_;   // slices from here on were never handed out
   uint32_t committed_ = 0;  // slices below are accessible
   size_t table_end_ = 0;    // bytes of the table, and of the ages, that are accessible; the part in front of
   size_t ages_end_ = 0;     // the first usable slice's entry never is

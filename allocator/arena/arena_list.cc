@@ -21,6 +21,10 @@ Arena* first_arena() { return g_arenas.load(std::memory_order_acquire); }
 // Whoever has a slice got it from its arena, or by a synchronisation with whoever did.
 Arena* arena_of(const Slice* slice) { return g_arena_by_id[slice->arena_id].load(std::memory_order_relaxed); }
 
+bool is_arena(const Arena* arena) {
+  return arena->id() < kMostArenas && g_arena_by_id[arena->id()].load(std::memory_order_acquire) == arena;
+}
+
 bool arena_publish_locked(Arena* arena, const Arena::Range& range, ArenaGroup group, bool mapped) {
   uint16_t id = arena->id();
   bool is_new = g_arena_count == 0 || g_arena_by_id[id].load(std::memory_order_relaxed) != arena;
@@ -33,7 +37,7 @@ bool arena_publish_locked(Arena* arena, const Arena::Range& range, ArenaGroup gr
   arena->initialise(id, range);
   if (!is_new) return true;
   ++g_arena_count;
-  g_arena_by_id[id].store(arena, std::memory_order_relaxed);
+  g_arena_by_id[id].store(arena, std::memory_order_release);
   arena->next = g_arenas.load(std::memory_order_relaxed);
   g_arenas.store(arena, std::memory_order_release);
   return true;

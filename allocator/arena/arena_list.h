@@ -15,6 +15,9 @@ Arena* first_arena();
 
 Arena* arena_of(const Slice* slice);
 
+// Whether the memory, of the allocator's own, is an arena in the list.
+bool is_arena(const Arena* arena);
+
 // Held while arenas are made or given up.
 extern Lock g_region_lock;
 

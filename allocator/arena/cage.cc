@@ -15,9 +15,9 @@ namespace ebb {
 
 constinit Cage g_cage{nullptr, 0};
 
-namespace {
-
 constinit Arena g_cage_arena;
+
+namespace {
 
 // Bytes in front of the first usable slice of a reservation of `slices`: table, ages and `extra`.
 size_t header_bytes(size_t slices, size_t extra) {
@@ -117,6 +117,29 @@ Slice* find_slice(const void* p) {
   uintptr_t offset = reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(g_cage.base);
   if (EBB_LIKELY(offset < g_cage.size)) return cage_slice(offset);
   return address_map_find(reinterpret_cast<uintptr_t>(p));
+}
+
+namespace {
+
+using LookUp = Slice* (Arena::*)(const void*) const;
+
+EBB_COLD Slice* look_up_outside(const void* p, LookUp look_up) {
+  Slice* slice = nullptr;
+  for (Arena* arena = first_arena(); slice == nullptr && arena != nullptr; arena = arena->next) {
+    if (arena == &g_cage_arena) continue;
+    LockGuard guard(arena->lookup_lock());
+    slice = (arena->*look_up)(p);
+  }
+  return slice;
+}
+
+}  // namespace
+
+Slice* find_known_slice_outside(const void* p) { return look_up_outside(p, &Arena::slice_holding); }
+
+Slice* find_span(const void* p) {
+  uintptr_t offset = reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(g_cage.base);
+  return EBB_LIKELY(offset < g_cage.size) ? g_cage_arena.span_holding(p) : look_up_outside(p, &Arena::span_holding);
 }
 
 namespace {

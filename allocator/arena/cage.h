@@ -22,6 +22,7 @@ struct Cage {
   size_t size;  // 0 until cage_initialise(): then no pointer is inside
 };
 EBB_HIDDEN extern Cage g_cage;
+EBB_HIDDEN extern Arena g_cage_arena;  // its range stays
 
 // Reserves the cage. Called once, by process start (heap/process.cc). False when the OS refuses even a small one.
 bool cage_initialise();
@@ -33,6 +34,16 @@ EBB_INLINE Slice* cage_slice(uintptr_t offset) {
 
 // The metadata of the slice that holds `p`, wherever that is; null when p is not Ebb's. Lock-free.
 Slice* find_slice(const void* p);
+
+// The same for any address: null also where no slice was handed out yet, whose entry can't be read.
+Slice* find_known_slice_outside(const void* p);
+EBB_INLINE Slice* find_known_slice(const void* p) {
+  uintptr_t offset = reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(g_cage.base);
+  return EBB_LIKELY(offset < g_cage.size) ? g_cage_arena.slice_holding(p) : find_known_slice_outside(p);
+}
+
+// The first slice of the page or large block around any address; null where none is.
+Slice* find_span(const void* p);
 
 // Takes a span from the main arenas: from the cage, from further reservations, from a new one; before giving
 // up it returns free memory to the OS, which joins what was apart. Null: out of memory.

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/relaxed.h"
 #include "base/units.h"
 
 namespace ebb {
@@ -33,23 +34,11 @@ enum class SliceKind : uint8_t {
   kMeta,          // memory of the allocator's own structures
 };
 
-// The kind is written by whoever holds the span, and read under the arena's lock by whoever looks whether a neighbour
-// is free. Only the arena makes a span kFree, so any other value serves the reader alike: relaxed order is enough.
-class SliceKindCell {
- public:
-  operator SliceKind() const { return kind_.load(std::memory_order_relaxed); }
-  SliceKindCell& operator=(SliceKind kind) {
-    kind_.store(kind, std::memory_order_relaxed);
-    return *this;
-  }
-
- private:
-  std::atomic<SliceKind> kind_{SliceKind::kNone};
-};
-
 struct Slice {
   char* start;  // the slice's memory
-  SliceKindCell kind;
+  // Written by whoever holds the span, and read under the arena's lock by whoever looks whether a neighbour is free:
+  // only the arena makes a span kFree, so any other value serves that reader alike.
+  Relaxed<SliceKind> kind;
   uint8_t list;       // free spans: which of the arena's lists beside the bins, if any
   uint16_t arena_id;  // index in the table of arenas
   uint32_t slices;    // length of the span, on its first and last slice
@@ -74,6 +63,10 @@ static_assert(sizeof(Slice) == kCacheLine, "the arena's part of the metadata is 
 inline Slice* slice_at(char* table, size_t index) { return reinterpret_cast<Slice*>(table + index * kPageStride); }
 inline Slice* slice_after(Slice* slice, size_t count) {
   return reinterpret_cast<Slice*>(reinterpret_cast<char*>(slice) + count * kPageStride);
+}
+inline uint32_t slices_between(const Slice* first, const Slice* behind) {
+  return static_cast<uint32_t>(
+      static_cast<size_t>(reinterpret_cast<const char*>(behind) - reinterpret_cast<const char*>(first)) / kPageStride);
 }
 inline Slice* slice_before(Slice* slice, size_t count) {
   return reinterpret_cast<Slice*>(reinterpret_cast<char*>(slice) - count * kPageStride);

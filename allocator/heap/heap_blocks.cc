@@ -100,11 +100,8 @@ void* heap_reallocate(Heap* heap, void* p, size_t size) {
 }
 
 Heap* heap_holding(const void* p) {
-  Slice* slice = find_slice(p);
-  if (slice == nullptr) return nullptr;
-  const Page* page = page_head(slice);
-  if (page->kind != SliceKind::kPage && page->kind != SliceKind::kLarge) return nullptr;
-  return page->heap.load(std::memory_order_relaxed);
+  Slice* span = find_span(p);
+  return span == nullptr ? nullptr : as_page(span)->heap.load(std::memory_order_relaxed);
 }
 
 }  // namespace ebb

@@ -106,12 +106,13 @@ FirstClassHeap* heap_of_subprocess(const Subprocess* subprocess, const FirstClas
   return heap;
 }
 
-bool subprocess_has_default_users(const Subprocess* subprocess) {
+uint32_t subprocess_default_users(const Subprocess* subprocess) {
   LockGuard guard(g_heap_lock);
+  uint32_t users = 0;
   for (FirstClassHeap* heap = g_heaps; heap != nullptr; heap = heap->registry_next) {
-    if (heap->subprocess == subprocess && is_somebodys_default(heap)) return true;
+    if (heap->subprocess == subprocess) users += heap->default_users.load(std::memory_order_relaxed);
   }
-  return false;
+  return users;
 }
 
 FirstClassHeap* heap_new(Subprocess* subprocess, const SpanSource& source) {
@@ -191,19 +192,21 @@ EBB_INLINE bool is_page_at_rest(const Slice* span) {
 }
 
 // Unmakes pages at rest from `*at` on, each standing in front of the one before, as they do when a heap has grown
-// undisturbed. Returns their number; `*at` is what follows in the heap's list. Some twenty instructions and one cache
-// line a page: they are what the end of a large heap costs. Entries side by side in a table are of one arena: another
-// one within it is set apart by its guards.
+// undisturbed. Returns their number; `*at` is what follows in the heap's list. A dozen instructions and one cache line a
+// page: they are what the end of a large heap costs. Entries side by side in a table are of one arena: another one
+// within it is set apart by its guards.
 EBB_INLINE uint32_t unmake_pages_at_rest(Slice** at, uint32_t most) {
-  Slice* span = *at;
-  uint32_t pages = 0;
-  for (Slice* before = span; span == before && pages < most && is_page_at_rest(span); ++pages) {
+  Slice* const first = *at;
+  Slice* const behind_last = slice_before(first, most);
+  Slice* span = first;
+  while (is_page_at_rest(span)) {
     span->kind = SliceKind::kUsed;
-    before = slice_before(span, 1);
-    span = span->ring_next;
+    Slice* before = slice_before(span, 1);
+    *at = span->ring_next;
+    span = before;
+    if (*at != before || before == behind_last) break;
   }
-  *at = span;
-  return pages;
+  return slices_between(span, first);
 }
 
 // The page was in a thread's hands until parts_detach. The next life of the heap begins with empty lists.

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "heap/heap.h"
+#include "heap/heap_structures.h"
 #include "os/lock.h"
 
 namespace ebb {
@@ -19,8 +20,10 @@ bool heap_delete(FirstClassHeap* heap, Heap* target);
 // Ends the heap and frees all its blocks, without a look at them. False as above.
 bool heap_destroy(FirstClassHeap* heap);
 
-// Whether this is a heap at the moment, as far as its structure tells; `heap` was one once.
-inline bool heap_is_alive(const FirstClassHeap* heap) { return heap->serial.load(std::memory_order_relaxed) != 0; }
+// Whether this is a first-class heap at the moment; any address.
+inline bool heap_is_alive(const void* heap) {
+  return is_heap_structure(heap) && static_cast<const FirstClassHeap*>(heap)->serial.load(std::memory_order_relaxed) != 0;
+}
 
 // Goes through all first-class heaps; those that end meanwhile are passed over. For the scavenger and statistics.
 // The heap that next() returned may end at any moment: whoever uses it checks its serial under its lock.
@@ -43,8 +46,8 @@ class HeapCursor {
 // The first heap of a sub-process besides `but`; null when there is none.
 FirstClassHeap* heap_of_subprocess(const Subprocess* subprocess, const FirstClassHeap* but);
 
-// Whether a heap of the sub-process is a thread's default.
-bool subprocess_has_default_users(const Subprocess* subprocess);
+// How many threads have a heap of the sub-process as their default.
+uint32_t subprocess_default_users(const Subprocess* subprocess);
 
 // Gives the memory of ended heaps' structures back to the OS: what is due (a pass of the scavenger), or all of it.
 // Returns whether some waits still.

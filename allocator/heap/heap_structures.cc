@@ -3,6 +3,7 @@
 //   carved     structures that were made
 //   countdown  structures in use
 //   next, prev the ring of chunks with room; of cold chunks, by next alone
+//   heap       chunk_mark()
 //   cls        the generation in which its last structure in use was given back
 #include "heap/heap_structures.h"
 
@@ -29,6 +30,9 @@ struct Chunks {
   Page* cold = nullptr;  // without memory
 };
 constinit Chunks g_chunks;
+
+// What tells a chunk from other memory of the allocator's own: the address of no heap.
+Heap* chunk_mark() { return reinterpret_cast<Heap*>(&g_chunks); }
 
 // What is kept from the OS until a purge is forced, for the next heap.
 constexpr uint32_t kKeptUnused = 1;
@@ -63,14 +67,15 @@ void unlink_roomy(Page* chunk) {
 // The chunk's last structure in use was given back. Returns whether that arms the scavenger.
 bool note_unused(Page* chunk) {
   chunk->cls = current_generation();
-  if (chunk->next != chunk) {
-    unlink_roomy(chunk);
-    link_roomy(chunk, g_chunks.first_unused != nullptr ? g_chunks.first_unused : g_chunks.roomy);
-    if (g_chunks.roomy == g_chunks.first_unused) g_chunks.roomy = chunk;
-  }
+  ++g_chunks.unused_count;
+  Page* behind = g_chunks.first_unused;
   g_chunks.first_unused = chunk;
-  uint32_t threshold = max_of(g_arm_threshold_slices.load(std::memory_order_relaxed), kKeptUnused + 1);
-  if (++g_chunks.unused_count < threshold || g_chunks.armed) return false;
+  if (EBB_LIKELY(chunk->next == chunk)) return false;
+  unlink_roomy(chunk);
+  link_roomy(chunk, behind != nullptr ? behind : g_chunks.roomy);
+  if (g_chunks.roomy == behind) g_chunks.roomy = chunk;
+  if (g_chunks.armed || !heap_structures_wait_locked()) return false;
+  if (g_chunks.unused_count < g_arm_threshold_slices.load(std::memory_order_relaxed)) return false;
   g_chunks.armed = true;
   return true;
 }
@@ -97,6 +102,7 @@ EBB_COLD Page* new_chunk() {
   chunk->free = nullptr;
   chunk->carved = 0;
   chunk->countdown = 0;
+  chunk->heap.store(chunk_mark(), std::memory_order_release);
   return chunk;
 }
 
@@ -164,6 +170,15 @@ bool heap_structure_give_locked(FirstClassHeap* heap) {
   chunk->free = as_block(heap);
   if (chunk->countdown-- == kStructures) link_roomy_first(chunk);
   return chunk->countdown == 0 && note_unused(chunk);
+}
+
+bool is_heap_structure(const void* p) {
+  const Slice* slice = find_known_slice(p);
+  if (slice == nullptr || slice->kind != SliceKind::kMeta) return false;
+  const Page* chunk = static_cast<const Page*>(slice);
+  if (chunk->heap.load(std::memory_order_acquire) != chunk_mark()) return false;
+  size_t offset = static_cast<size_t>(static_cast<const char*>(p) - chunk->start);
+  return offset % sizeof(FirstClassHeap) == 0 && offset / sizeof(FirstClassHeap) < kStructures;
 }
 
 bool heap_structures_wait_locked() { return g_chunks.unused_count > kKeptUnused; }

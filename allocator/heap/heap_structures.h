@@ -23,6 +23,9 @@ FirstClassHeap* heap_structure_take_locked();
 // Returns whether the scavenger has to be told (announce_armed) of memory that may go back.
 bool heap_structure_give_locked(FirstClassHeap* heap);
 
+// Whether a structure, used or not, is at this address; any address. Needs no lock.
+bool is_heap_structure(const void* p);
+
 // Gives the memory of unused ones back, when it is due or all of it. Returns whether some waits still.
 bool heap_structures_return_locked(bool forced);
 bool heap_structures_wait_locked();

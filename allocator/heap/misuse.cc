@@ -40,27 +40,20 @@ void describe_owner(Message& message, const Page* page) {
 
 // What Ebb knows of the place.
 void describe(Message& message, const void* p) {
-  Slice* slice = find_slice(p);
-  if (slice == nullptr) {
-    message.text("it is not in memory of this allocator");
-    return;
-  }
-  Page* page = page_head(slice);
-  switch (page->kind) {
-    case SliceKind::kPage:
-      message.text("it lies ").number(static_cast<size_t>(static_cast<const char*>(p) - page->start) % page->block_bytes);
-      message.text(" bytes inside a block of ").number(page->block_bytes).text(" bytes, class ").number(page->cls);
-      message.text(", page ").pointer(page->start);
-      describe_heap(message, page);
-      describe_owner(message, page);
-      break;
-    case SliceKind::kLarge:
-      message.text("the block there begins at ").pointer(page->start + page->large.offset);
-      message.text(" and has ").number(page->large.usable).text(" bytes");
-      describe_heap(message, page);
-      break;
-    default:
-      message.text("no block is there: it was freed before, or never allocated");
+  const Page* page = as_page(find_span(p));
+  if (page == nullptr) {
+    message.text(find_slice(p) == nullptr ? "it is not in memory of this allocator"
+                                          : "no block is there: it was freed before, or never allocated");
+  } else if (page->kind == SliceKind::kPage) {
+    message.text("it lies ").number(static_cast<size_t>(static_cast<const char*>(p) - page->start) % page->block_bytes);
+    message.text(" bytes inside a block of ").number(page->block_bytes).text(" bytes, class ").number(page->cls);
+    message.text(", page ").pointer(page->start);
+    describe_heap(message, page);
+    describe_owner(message, page);
+  } else {
+    message.text("the block there begins at ").pointer(page->start + page->large.offset);
+    message.text(" and has ").number(page->large.usable).text(" bytes");
+    describe_heap(message, page);
   }
 }
 

@@ -85,10 +85,33 @@ Subprocess* subprocess_current() {
   return thread != nullptr ? thread->subprocess : nullptr;
 }
 
+// Its main heap knows it.
+bool subprocess_is_alive(const void* p) {
+  const Slice* slice = find_known_slice(p);
+  if (slice == nullptr || slice->kind != SliceKind::kMeta || reinterpret_cast<uintptr_t>(p) % kCacheLine != 0) return false;
+  const auto* subprocess = static_cast<const Subprocess*>(p);
+  const FirstClassHeap* main = subprocess->main.load(std::memory_order_relaxed);
+  return heap_is_alive(main) && main->subprocess == subprocess && main->inherits;
+}
+
+namespace {
+
+// Takes the calling thread out of the sub-process, unless others are using it.
+bool leave_last(Subprocess* subprocess) {
+  const Thread* thread = thread_self_if_any();
+  const Heap* current = thread != nullptr ? thread->current->heap : &g_main_heap;
+  bool is_inside = thread != nullptr && thread->subprocess == subprocess;
+  bool is_user = !current->is_main() && first_class(current)->subprocess == subprocess;
+  if (subprocess->threads.load(std::memory_order_relaxed) != (is_inside ? 1 : 0)) return false;
+  if (subprocess_default_users(subprocess) != (is_user ? 1 : 0)) return false;
+  if (is_inside) return subprocess_enter(nullptr);
+  return !is_user || default_heap_set(main_heap_of(thread->subprocess)) != nullptr;
+}
+
+}  // namespace
+
 bool subprocess_destroy(Subprocess* subprocess) {
-  if (subprocess_current() == subprocess && !subprocess_enter(nullptr)) return false;
-  if (subprocess->threads.load(std::memory_order_relaxed) != 0) return false;
-  if (subprocess_has_default_users(subprocess)) return false;
+  if (!leave_last(subprocess)) return false;
   FirstClassHeap* main = subprocess->main.load(std::memory_order_relaxed);
   while (FirstClassHeap* heap = heap_of_subprocess(subprocess, main)) {
     if (!heap_destroy(heap)) return false;

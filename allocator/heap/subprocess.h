@@ -28,13 +28,12 @@ bool subprocess_enter(Subprocess* subprocess);
 // What the calling thread has entered; null: the process's own world.
 Subprocess* subprocess_current();
 
-// Ends all its heaps and blocks and gives its arenas back. False, and nothing has happened, when another thread is
-// in it. The caller leaves it.
+// Ends all its heaps and blocks and gives its arenas back. False, and nothing has happened, when another thread is in
+// it or has a heap of it as its default. The caller leaves it.
 bool subprocess_destroy(Subprocess* subprocess);
 
-inline bool subprocess_is_alive(const Subprocess* subprocess) {
-  return subprocess->main.load(std::memory_order_relaxed) != nullptr;
-}
+// Whether this is a sub-process at the moment; any address.
+bool subprocess_is_alive(const void* p);
 
 // The main heap of a world; null: the process's.
 inline Heap* main_heap_of(const Subprocess* subprocess) {

@@ -170,8 +170,9 @@ EBB_API void ebb_profile_hooks_set(ebb_sample_hook* on_alloc, ebb_sample_hook* o
  * A heap is a set of blocks that can end together. Any thread may use any heap at any time, also one that another
  * thread made; blocks are freed by ebb_free, whatever their heap. Each thread of a heap has lists of its own in it.
  *
- * A function that gets a handle which is no live heap, where it can tell, does nothing and says so: false, NULL or
- * 0, with errno EINVAL. Debug builds stop with a report instead. */
+ * A function that gets a handle which is no live heap (sub-process, arena) does nothing and says so: false, NULL or
+ * 0, with errno EINVAL. That is found out for any address, but by ebb_heap_malloc and ebb_heap_strdup, which only notice
+ * NULL and a heap that has ended. Debug and secure builds stop with a report instead. */
 
 typedef struct ebb_heap ebb_heap_t;
 
@@ -182,7 +183,8 @@ EBB_API ebb_heap_t* ebb_heap_new(void);
 /* The heap that malloc uses unless something else was set: it never ends. */
 EBB_API ebb_heap_t* ebb_heap_main(void);
 
-/* The like of ebb_malloc and its kin, from `heap`. NULL with ENOMEM also when the heap's limit is reached. */
+/* The like of ebb_malloc and its kin, from `heap`. NULL with ENOMEM also when the heap's limit is reached. `text` must
+ * not be NULL. */
 EBB_API EBB_API_MALLOC void* ebb_heap_malloc(ebb_heap_t* heap, size_t size);
 EBB_API EBB_API_MALLOC void* ebb_heap_calloc(ebb_heap_t* heap, size_t count, size_t size);
 EBB_API EBB_API_MALLOC void* ebb_heap_aligned_alloc(ebb_heap_t* heap, size_t alignment, size_t size);
@@ -193,8 +195,9 @@ EBB_API EBB_API_MALLOC char* ebb_heap_strdup(ebb_heap_t* heap, const char* text)
  * calling thread's default heap.) */
 EBB_API void* ebb_heap_realloc(ebb_heap_t* heap, void* p, size_t size) __attribute__((warn_unused_result));
 
-/* The heap that a live block belongs to; NULL when `p` does not point into memory that Ebb has handed out. Any
- * pointer is allowed. */
+/* The heap of the live block that `p` points into; NULL when there is none, though in a page of small blocks also free
+ * ones answer. Any pointer is allowed; the first address of a block is fastest, one deep in a large block takes a step
+ * for each 64 KiB in front of it. */
 EBB_API ebb_heap_t* ebb_heap_of(const void* p);
 EBB_API bool ebb_heap_contains(const ebb_heap_t* heap, const void* p);
 EBB_API bool ebb_is_owned(const void* p);
@@ -236,7 +239,7 @@ typedef struct ebb_heap_stats {
   size_t metadata_bytes;
 } ebb_heap_stats_t;
 
-/* As ebb_stats_get, of one heap. False for no heap. */
+/* As ebb_stats_get, of one heap. False with EINVAL when `stats` is NULL or `size` is 0. */
 EBB_API bool ebb_heap_stats_get(ebb_heap_t* heap, ebb_heap_stats_t* stats, size_t size);
 
 /* An area of equal blocks, or of one large block. */
@@ -251,7 +254,9 @@ typedef struct ebb_heap_area {
  * allocate from the heap or free blocks of it. */
 typedef bool ebb_heap_visitor(ebb_heap_t* heap, const ebb_heap_area_t* area, void* block, void* arg);
 
-/* Visits all blocks of a heap. No other thread that has used it may use it or begin to park meanwhile. False when the visitor ended it, or no heap. */
+/* Visits all blocks of a heap. No other thread that has used it may use it or begin to park meanwhile: live blocks might
+ * be left out, and debug and secure builds might take what they see for damage. False when the visitor ended it; with
+ * EINVAL when it is NULL. */
 EBB_API bool ebb_heap_visit(ebb_heap_t* heap, ebb_heap_visitor* visitor, void* arg);
 
 /* ---- arenas: memory for heaps of a kind of its own (docs/heaps.md) ---- */
@@ -304,8 +309,8 @@ EBB_API bool ebb_subproc_enter(ebb_subproc_t* subproc);
 EBB_API ebb_subproc_t* ebb_subproc_current(void);
 
 /* Ends a sub-process with all its heaps, blocks and arenas, and returns all its memory. Nobody else may be using
- * any of it. False with EBUSY when another thread is in it, or has a heap of it as its default. The calling thread
- * leaves it. */
+ * any of it. False with EBUSY, and nothing has happened, when another thread is in it, or has a heap of it as its
+ * default. The calling thread leaves it. */
 EBB_API bool ebb_subproc_destroy(ebb_subproc_t* subproc);
 
 /* The sum over the heaps of a sub-process; `charged_bytes` and `limit_bytes` of its main heap alone. */

@@ -136,12 +136,12 @@ class heap {
 
   ebb_heap_t* get() const noexcept { return handle_; }
   explicit operator bool() const noexcept { return handle_ != nullptr; }
-  bool contains(const void* p) const noexcept { return ebb_heap_contains(handle_, p); }
+  bool contains(const void* p) const noexcept { return handle_ != nullptr && ebb_heap_contains(handle_, p); }
 
   // Null when there is no memory or the heap's limit is reached.
   [[nodiscard]] void* malloc(std::size_t bytes) noexcept { return ebb_heap_malloc(handle_, bytes); }
 
-  // Ends the heap and all its blocks now.
+  // Ends the heap and all its blocks now. One that is another thread's default stays, without an owner.
   void destroy() noexcept {
     if (handle_ != nullptr) ebb_heap_destroy(handle_);
     handle_ = nullptr;

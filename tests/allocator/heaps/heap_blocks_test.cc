@@ -1,9 +1,11 @@
 // What a program does with a heap while it lives.
 #include <errno.h>
+#include <sys/mman.h>
 
 #include <set>
 #include <thread>
 
+#include "arena/cage.h"
 #include "base/units.h"
 #include "heaps/contents.h"
 #include "heaps/worker.h"
@@ -32,6 +34,39 @@ TEST(HeapBlocks, BelongToTheirHeap) {
   EXPECT_FALSE(ebb_is_owned(nullptr));
   EXPECT_TRUE(ebb_heap_destroy(one));
   EXPECT_TRUE(ebb_heap_destroy(two));
+}
+
+// Wherever memory comes from: the cage, an arena within it, a program's mapping.
+TEST(HeapBlocks, AreFoundByAnyAddressInThem) {
+  void* mapping = mmap(nullptr, 64 * MiB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ebb_arena_t reserved, adopted;
+  ASSERT_TRUE(ebb_arena_reserve(64 * MiB, 0, &reserved));
+  ASSERT_TRUE(ebb_arena_adopt(mapping, 64 * MiB, EBB_ARENA_COMMITTED | EBB_ARENA_ZERO | EBB_ARENA_EXCLUSIVE, &adopted));
+  for (ebb_heap_t* heap : {ebb_heap_new(), ebb_heap_new_in(reserved), ebb_heap_new_in(adopted)}) {
+    // What was there leaves entries that are stale inside of what comes next.
+    std::vector<void*> before;
+    for (int i = 0; i < 300; ++i) before.push_back(ebb_heap_malloc(heap, 30000));
+    for (void* p : before) ebb_free(p);
+    for (size_t size : {size_t{40}, size_t{5000}, size_t{30000}, size_t{100000}, 3 * MiB, 20 * MiB + 5}) {
+      char* p = static_cast<char*>(ebb_heap_malloc(heap, size));
+      char* q = static_cast<char*>(ebb_heap_malloc(heap, size));
+      for (size_t i = 0; i < size; i += 1 + size / 1000) ASSERT_EQ(ebb_heap_of(p + i), heap) << size << " at " << i;
+      EXPECT_EQ(ebb_heap_of(p + size - 1), heap);
+      ebb_collect(true);
+      EXPECT_TRUE(ebb_heap_contains(heap, p + size / 2));
+      ebb_free(p);
+      EXPECT_TRUE(ebb_is_owned(q + size / 2));
+      EXPECT_TRUE(size < MiB || !ebb_is_owned(p + size / 2)) << "it was freed";
+      ebb_free(q);
+    }
+    ASSERT_TRUE(ebb_heap_destroy(heap));
+  }
+  for (uintptr_t in_cage = 0; in_cage < g_cage.size; in_cage += g_cage.size / 1000) {
+    ASSERT_TRUE(ebb_heap_of(g_cage.base + in_cage) == nullptr || in_cage < g_cage.size / 100);
+  }
+  EXPECT_TRUE(ebb_arena_release(reserved));
+  EXPECT_TRUE(ebb_arena_release(adopted));
+  munmap(mapping, 64 * MiB);
 }
 
 TEST(HeapBlocks, AreAsThoseOfMalloc) {

@@ -1,6 +1,8 @@
 // Calls that make no sense: debug and secure builds stop with a report, others refuse them; nothing is corrupted.
 #include <errno.h>
 
+#include "arena/cage.h"
+#include "base/bits.h"
 #include "heaps/contents.h"
 #include "heaps/worker.h"
 
@@ -59,8 +61,84 @@ TEST_F(HeapMisuse, AHeapEndsOnce) {
 TEST_F(HeapMisuse, NullIsNoHeap) {
   EXPECT_REFUSED(ebb_heap_destroy(nullptr), "it is NULL");
   EXPECT_REFUSED(ebb_heap_malloc(nullptr, 10) != nullptr, "it is NULL");
-  EXPECT_FALSE(ebb_heap_contains(nullptr, nullptr));
+  EXPECT_REFUSED(ebb_heap_contains(nullptr, nullptr), "contains of heap .*: it is NULL");
+  auto visitor = [](ebb_heap_t*, const ebb_heap_area_t*, void*, void*) { return true; };
+  EXPECT_REFUSED(ebb_heap_visit(nullptr, visitor, nullptr), "visit of heap .*: it is NULL");
 }
+
+TEST_F(HeapMisuse, WhatIsLookedAtMayNotBeNull) {
+  ebb_heap_t* heap = ebb_heap_new();
+  errno = 0;
+  EXPECT_FALSE(ebb_heap_visit(heap, nullptr, nullptr));
+  EXPECT_EQ(errno, EINVAL);
+  errno = 0;
+  EXPECT_FALSE(ebb_heap_stats_get(heap, nullptr, sizeof(ebb_heap_stats_t)));
+  EXPECT_EQ(errno, EINVAL);
+  EXPECT_TRUE(ebb_heap_destroy(heap));
+}
+
+// Handles of anything else: blocks, memory inside the allocator's own, addresses where nothing is.
+class NoHandle : public HeapMisuse, public testing::WithParamInterface<int> {
+ protected:
+  NoHandle() : heap_(ebb_heap_new()), block_(ebb_heap_malloc(heap_, 5000)), large_(ebb_malloc(3 * MiB)) {}
+  ~NoHandle() override {
+    EXPECT_TRUE(ebb_heap_destroy(heap_));
+    ebb_free(large_);
+  }
+  void* address() {
+    char* of_heap = reinterpret_cast<char*>(heap_);
+    switch (GetParam()) {
+      case 0: return block_;
+      case 1: return static_cast<char*>(large_) + 2 * MiB;
+      case 2: return &local_;
+      case 3: return reinterpret_cast<void*>(64);
+      case 4: return of_heap + kCacheLine;
+      case 5: return reinterpret_cast<void*>(align_down(reinterpret_cast<uintptr_t>(of_heap), kSliceBytes) + kSliceBytes - kCacheLine);
+      case 6: return g_cage.base;                      // the table
+      default: return g_cage.base + g_cage.size - 64;  // never handed out
+    }
+  }
+
+ private:
+  ebb_heap_t* heap_;
+  void* block_;
+  void* large_;
+  int local_ = 0;
+};
+
+TEST_P(NoHandle, IsNoHeap) {
+  auto* heap = static_cast<ebb_heap_t*>(address());
+  ebb_heap_stats_t stats;
+  EXPECT_REFUSED(ebb_heap_destroy(heap), "destroy of heap .*: it is no heap");
+  EXPECT_REFUSED(ebb_heap_delete(heap), "it is no heap");
+  EXPECT_REFUSED(ebb_heap_calloc(heap, 1, 5) != nullptr, "it is no heap");
+  EXPECT_REFUSED(ebb_heap_realloc(heap, this, 5) != nullptr, "it is no heap");
+  EXPECT_REFUSED(ebb_heap_set_default(heap) != nullptr, "it is no heap");
+  EXPECT_REFUSED(ebb_heap_set_limit(heap, 5, nullptr, nullptr), "it is no heap");
+  EXPECT_REFUSED(ebb_heap_stats_get(heap, &stats, sizeof(stats)), "it is no heap");
+  EXPECT_REFUSED(ebb_heap_contains(heap, this), "it is no heap");
+}
+
+TEST_P(NoHandle, IsNoSubprocess) {
+  auto* world = static_cast<ebb_subproc_t*>(address());
+  ebb_heap_stats_t stats;
+  EXPECT_REFUSED(ebb_subproc_enter(world), "it is no live sub-process");
+  EXPECT_REFUSED(ebb_subproc_destroy(world), "it is no live sub-process");
+  EXPECT_REFUSED(ebb_subproc_stats_get(world, &stats, sizeof(stats)), "it is no live sub-process");
+  EXPECT_EQ(ebb_subproc_current(), nullptr);
+}
+
+TEST_P(NoHandle, IsNoArena) {
+  auto arena = static_cast<ebb_arena_t>(address());
+  size_t bytes = 1;
+  EXPECT_EQ(ebb_arena_area(arena, &bytes), nullptr);
+  EXPECT_EQ(bytes, 0u);
+  EXPECT_FALSE(ebb_arena_contains(arena, this));
+  EXPECT_REFUSED(ebb_arena_release(arena), "it is no live arena");
+  EXPECT_REFUSED(ebb_heap_new_in(arena) != nullptr, "it is no live arena");
+}
+
+INSTANTIATE_TEST_SUITE_P(Addresses, NoHandle, testing::Range(0, 8));
 
 TEST_F(HeapMisuse, ReallocOfABlockOfAnotherHeap) {
   ebb_heap_t* one = ebb_heap_new();

@@ -210,6 +210,12 @@ size_t dirty_bytes() {
   return bytes;
 }
 
+size_t resident_table_bytes() {
+  size_t bytes = 0;
+  for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) bytes += arena->resident_table_bytes();
+  return bytes;
+}
+
 // The threads that allocated rest all the time, and others free what is left: with the last block goes the last page.
 TEST(HeapRoundsOfSurvivors, HoldNothingWhenTheLastBlockIsFreed) {
   ASSERT_TRUE(ebb_option_set("scavenger", 0));
@@ -239,6 +245,7 @@ TEST(HeapRoundsOfSurvivors, HoldNothingWhenTheLastBlockIsFreed) {
     }
     for (ebb_heap_t* heap : all) ASSERT_TRUE(ebb_heap_delete(heap));
     EXPECT_GT(block_spans(), before);
+    EXPECT_GE(resident_table_bytes(), (block_spans() - before) * kPageStride);
     for (size_t f = 0; f < 2; ++f) {
       freers[f].start([&survivors, f] {
         expect_intact(survivors[f]);
@@ -250,6 +257,7 @@ TEST(HeapRoundsOfSurvivors, HoldNothingWhenTheLastBlockIsFreed) {
     EXPECT_EQ(block_spans(), before) << "in round " << round;
     EXPECT_EQ(dirty_bytes(), 0u);
     EXPECT_LE(resident_metadata_bytes(), 12 * kSliceBytes);
+    EXPECT_LE(resident_table_bytes(), 256 * KiB);
   }
 }
 

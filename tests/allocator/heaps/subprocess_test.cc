@@ -91,11 +91,33 @@ TEST(Subprocess, StaysWhileThreadsAreInIt) {
   inside.run([world] { ASSERT_TRUE(ebb_subproc_enter(world)); });
   EXPECT_FALSE(ebb_subproc_destroy(world));
   EXPECT_EQ(errno, EBUSY);
+  ASSERT_TRUE(ebb_subproc_enter(world));
+  EXPECT_FALSE(ebb_subproc_destroy(world));
+  EXPECT_EQ(ebb_subproc_current(), world) << "nothing has happened";
+  ASSERT_TRUE(ebb_subproc_enter(nullptr));
   Held held{};
   inside.run([&] { held = hold(ebb_heap_main(), 500, 5); });
   EXPECT_TRUE(held.is_intact());
   inside.end();
   EXPECT_TRUE(ebb_subproc_destroy(world));
+}
+
+TEST(Subprocess, EndsAlsoAsTheDefaultOfAThreadThatIsNotInIt) {
+  ebb_subproc_t* world = ebb_subproc_new();
+  ASSERT_TRUE(ebb_subproc_enter(world));
+  ebb_heap_t* heap = ebb_heap_new();
+  ASSERT_TRUE(ebb_subproc_enter(nullptr));
+  Worker other;
+  other.run([heap] { ebb_heap_set_default(heap); });
+  ebb_heap_set_default(heap);
+  EXPECT_FALSE(ebb_subproc_destroy(world)) << "another thread's default is in it";
+  void* p = ebb_malloc(10);
+  EXPECT_EQ(ebb_heap_of(p), heap) << "nothing has happened";
+  other.end();
+  EXPECT_TRUE(ebb_subproc_destroy(world));
+  void* q = ebb_malloc(10);
+  EXPECT_EQ(ebb_heap_of(q), ebb_heap_main());
+  ebb_free(q);
 }
 
 TEST(Subprocess, ItsArenasEndWithIt) {
