@@ -86,6 +86,19 @@ class Arena {
   // be zero. The span's kind is kUsed.
   Slice* take(SliceCount slices, size_t alignment, bool* zero);
 
+  // Calls look(begin, end) for each part of a span's memory that is not known to be zero. The caller has just taken the
+  // span, and has it to itself.
+  template <class Look>
+  void for_each_dirty_run(const Slice* span, Look look) const {
+    const uint8_t* ages = ages_ + index_of(span);
+    for (uint32_t i = 0; i < span->slices;) {
+      uint32_t end = i;
+      while (end < span->slices && ages[end] != 0) ++end;
+      if (i < end) look(span->start + (size_t{i} << kSliceShift), span->start + (size_t{end} << kSliceShift));
+      i = end + 1;
+    }
+  }
+
   // Gives a span back. Any thread. Its memory stays for reuse until it is purged.
   void give(Slice* span);
 

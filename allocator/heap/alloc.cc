@@ -164,7 +164,7 @@ void* allocate_zeroed_slow(size_t size) {
   if (size > kLargestBlock) {
     bool zero = false;
     void* p = allocate_large(size, kBlockAlign, &zero, __builtin_return_address(0));
-    if (p != nullptr && !zero && !large_clear(as_page(find_slice(p)), size)) memset(p, 0, size);
+    if (p != nullptr && !zero) large_clear(p, size);
     return or_out_of_memory(p);
   }
   ThreadHeap* heap = const_cast<ThreadHeap*>(tls_heap);

@@ -65,7 +65,7 @@ void* heap_allocate_zeroed(Heap* heap, size_t size) {
   }
   bool zero = false;
   void* p = take_large(heap, size, kBlockAlign, &zero, __builtin_return_address(0));
-  if (p != nullptr && !zero && !large_clear(as_page(find_slice(p)), size)) memset(p, 0, size);
+  if (p != nullptr && !zero) large_clear(p, size);
   return or_out_of_memory(p);
 }
 

@@ -1,5 +1,7 @@
 #include "heap/large.h"
 
+#include <cstring>
+
 #include "arena/cage.h"
 #include "base/bits.h"
 #include "heap/membership.h"
@@ -230,10 +232,19 @@ void* large_resize(Page* page, size_t size) {
   return p;
 }
 
-bool large_clear(Page* page, size_t size) {
+void large_clear(void* p, size_t size) {
   // Half a millisecond of clearing, or one system call and faults only for what is touched.
   constexpr size_t kPurgeLeast = 1 * MiB;
-  return size >= kPurgeLeast && arena_of(page)->may_purge() && os::purge(page->start, span_bytes(page));
+  const Slice* span = find_slice(p);
+  const Arena* arena = arena_of(span);
+  bool is_much = size_t{span->dirty} << kSliceShift >= kPurgeLeast;
+  if (is_much && arena->may_purge() && os::purge(span->start, size_t{span->slices} << kSliceShift)) return;
+  char* end = static_cast<char*>(p) + size;
+  arena->for_each_dirty_run(span, [p, end](char* first, char* behind) {
+    first = max_of(first, static_cast<char*>(p));
+    behind = min_of(behind, end);
+    if (first < behind) memset(first, 0, static_cast<size_t>(behind - first));
+  });
 }
 
 }  // namespace ebb

@@ -29,9 +29,9 @@ void large_free_left(Page* page);
 // Resizes where it stands or by moving OS pages; null when only a copy would do. p is the block of `page`.
 void* large_resize(Page* page, size_t size);
 
-// Zeroes a fresh block of `size` by giving its memory back; false when clearing it by hand is better or the OS
-// refuses: then nothing is known.
-bool large_clear(Page* page, size_t size);
+// Zeroes the first `size` bytes of a block that was just made of memory not known to be zero: by giving memory back, or
+// by hand where it was used.
+void large_clear(void* p, size_t size);
 
 // What usable_bytes says of a large block of `size`: 4 KiB whatever the OS page, at most 1/16 of a large request.
 inline size_t large_usable(size_t size) { return align_up(size, 4 * KiB); }

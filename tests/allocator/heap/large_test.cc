@@ -142,6 +142,22 @@ TEST(Large, CallocIsZeroWhateverTheMemoryWas) {
   }
 }
 
+TEST(Large, CallocClearsOnlyWhatWasUsed) {
+  constexpr size_t kSize = 900 * KiB;
+  char* p = allocate_large_block(kSize);
+  memset(p, 1, kSize);
+  ebb_free(p);
+  spans_after_collect();  // clean now
+  char* used = allocate_large_block(100 * KiB);
+  memset(used, 1, 100 * KiB);
+  ebb_free(used);
+  char* q = static_cast<char*>(ebb_calloc(1, kSize));
+  EXPECT_TRUE(q < used + 100 * KiB && used < q + kSize) << "what was used is a part of it";
+  EXPECT_LE(os::resident_bytes(q - reinterpret_cast<uintptr_t>(q) % os::page_bytes(), kSize), 256 * KiB);
+  for (size_t i = 0; i < kSize; ++i) ASSERT_EQ(q[i], 0) << i;
+  ebb_free(q);
+}
+
 TEST(Large, BlocksStartAtVaryingCacheLines) {
   std::set<uintptr_t> starts;
   std::vector<void*> blocks;
