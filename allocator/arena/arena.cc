@@ -74,28 +74,42 @@ Arena::Range Arena::inside(Slice* span, SliceCount margin) {
   return {table_, memory_, ages_, first + margin.value, first + span->slices - margin.value, true, true, false, true, adopted_};
 }
 
+EBB_INLINE Slice* Arena::take_locked(uint32_t slices, size_t alignment) {
+  uint32_t dirty;
+  Slice* span = find_locked(slices, alignment, &dirty);
+  if (span == nullptr && grow_locked(slices, alignment)) span = find_locked(slices, alignment, &dirty);
+  if (EBB_UNLIKELY(span == nullptr)) return nullptr;
+  claim_memory_locked(slices, dirty);
+  span->start = memory_ + (size_t{index_of(span)} << kSliceShift);
+  span->dirty = dirty;
+  span->arena_id = id_;
+  tag_locked(span, slices, SliceKind::kUsed);
+  return span;
+}
+
 EBB_FLATTEN Slice* Arena::take(SliceCount slices, size_t alignment, bool* zero) {
   Slice* span;
-  uint32_t dirty;
   uint32_t untouched;
   bool crowded;
   {
     LockGuard guard(lock_);
-    span = find_locked(slices.value, alignment, &dirty);
-    if (span == nullptr && grow_locked(slices.value, alignment)) span = find_locked(slices.value, alignment, &dirty);
+    span = take_locked(slices.value, alignment);
     if (EBB_UNLIKELY(span == nullptr)) return nullptr;
-    claim_memory_locked(slices.value, dirty);
-    span->start = memory_ + (size_t{index_of(span)} << kSliceShift);
-    span->dirty = dirty;
-    span->arena_id = id_;
-    tag_locked(span, slices.value, SliceKind::kUsed);
-    untouched = slices.value - dirty;
+    untouched = slices.value - span->dirty;
     crowded = untouched >= kRoomFrom.value && dirty_ != 0 && !pinned_;
   }
   // Memory that was free in pieces too short for this request goes first: the process, which may be at a limit, would
   // have both otherwise. It costs less than touching the new memory will.
   if (EBB_UNLIKELY(crowded)) make_room({untouched});
-  if (zero != nullptr) *zero = dirty == 0;
+  if (zero != nullptr) *zero = span->dirty == 0;
+  return span;
+}
+
+Slice* Arena::take_waiting(SliceCount slices, size_t alignment, bool* zero) {
+  LockGuard step(g_purge_step_lock);
+  LockGuard guard(lock_);
+  Slice* span = take_locked(slices.value, alignment);
+  if (span != nullptr && zero != nullptr) *zero = span->dirty == 0;
   return span;
 }
 

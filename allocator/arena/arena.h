@@ -86,6 +86,9 @@ class Arena {
   // be zero. The span's kind is kUsed.
   Slice* take(SliceCount slices, size_t alignment, bool* zero);
 
+  // The same where there is no other memory: waits for the purge step that may have some of it in hand.
+  EBB_COLD Slice* take_waiting(SliceCount slices, size_t alignment, bool* zero);
+
   // Calls look(begin, end) for each part of a span's memory that is not known to be zero. The caller has just taken the
   // span, and has it to itself.
   template <class Look>
@@ -204,6 +207,7 @@ class Arena {
   uint32_t index_of(const Slice* slice) const {
     return static_cast<uint32_t>(static_cast<size_t>(reinterpret_cast<const char*>(slice) - table_) / kPageStride);
   }
+  Slice* take_locked(uint32_t slices, size_t alignment);
   Slice* find_aligned_locked(uint32_t slices, size_t alignment, SpanBins::Tier tier) const;
   Slice* find_locked(uint32_t slices, size_t alignment, uint32_t* dirty);
   bool grow_locked(uint32_t slices, size_t alignment);

@@ -86,12 +86,16 @@ Slice* take_from_new_region(SliceCount slices, size_t alignment, bool* zero) {
   return arena->take(slices, alignment, zero);
 }
 
-Slice* take_from_others(SliceCount slices, size_t alignment, bool* zero) {
-  Slice* span = nullptr;
-  for (Arena* arena = first_arena(); span == nullptr && arena != nullptr; arena = arena->next) {
-    if (arena != &g_cage_arena && arena->group() == nullptr) span = arena->take(slices, alignment, zero);
+using Take = Slice* (Arena::*)(SliceCount, size_t, bool*);
+
+// From the arenas of a group, or of everybody.
+Slice* take_from_group(ArenaGroup group, SliceCount slices, size_t alignment, bool* zero, Take take = &Arena::take) {
+  for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) {
+    if (arena->group() != group) continue;
+    Slice* span = (arena->*take)(slices, alignment, zero);
+    if (span != nullptr) return span;
   }
-  return span;
+  return nullptr;
 }
 
 }  // namespace
@@ -145,14 +149,13 @@ Slice* find_span(const void* p) {
 namespace {
 
 EBB_COLD Slice* take_span_slow(SliceCount slices, size_t alignment, bool* zero) {
-  Slice* span = take_from_others(slices, alignment, zero);
+  Slice* span = take_from_group(nullptr, slices, alignment, zero);
   if (span == nullptr) span = take_from_new_region(slices, alignment, zero);
   if (span != nullptr) return span;
   // Nothing is left but what lies free in pieces, or what other threads have given back meanwhile.
   uint8_t age = begin_forced_purge();
   for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) arena->purge_all(age);
-  span = g_cage_arena.take(slices, alignment, zero);
-  if (span == nullptr) span = take_from_others(slices, alignment, zero);
+  span = take_from_group(nullptr, slices, alignment, zero, &Arena::take_waiting);
   if (span == nullptr) count(Counter::k_refused_requests);
   return span;
 }
@@ -171,29 +174,26 @@ namespace {
 // A sub-process grows by arenas of this size, or more where a single request is larger.
 constexpr size_t kGroupArenaBytes = 32 * MiB;
 
-Slice* take_from_group(ArenaGroup group, SliceCount slices, size_t alignment, bool* zero) {
-  for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) {
-    if (arena->group() != group) continue;
-    Slice* span = arena->take(slices, alignment, zero);
-    if (span != nullptr) return span;
-  }
-  return nullptr;
+EBB_COLD Slice* take_from_group_slow(ArenaGroup group, SliceCount slices, size_t alignment, bool* zero) {
+  ArenaTraits traits;
+  traits.group = group;
+  traits.owner = group;
+  size_t bytes = max_of(slices.bytes() + (alignment > kSliceBytes ? alignment : 0), kGroupArenaBytes);
+  // Other threads may use up the new arena at once; the next one is for whoever comes then.
+  bool has_grown = arena_reserve(bytes, traits) != nullptr;
+  return take_from_group(group, slices, alignment, zero, has_grown ? &Arena::take : &Arena::take_waiting);
 }
 
 }  // namespace
 
 Slice* take_span_from(const SpanSource& source, SliceCount slices, size_t alignment, bool* zero) {
   if (EBB_LIKELY(source.is_everybodys())) return take_span(slices, alignment, zero);
-  if (source.only != nullptr) return source.only->take(slices, alignment, zero);
+  if (source.only != nullptr) {
+    Slice* span = source.only->take(slices, alignment, zero);
+    return EBB_LIKELY(span != nullptr) ? span : source.only->take_waiting(slices, alignment, zero);
+  }
   Slice* span = take_from_group(source.group, slices, alignment, zero);
-  if (EBB_LIKELY(span != nullptr)) return span;
-  ArenaTraits traits;
-  traits.group = source.group;
-  traits.owner = source.group;
-  size_t bytes = max_of(slices.bytes() + (alignment > kSliceBytes ? alignment : 0), kGroupArenaBytes);
-  // Other threads may use up the new arena at once; the next one is for whoever comes then.
-  if (arena_reserve(bytes, traits) == nullptr) return nullptr;
-  return take_from_group(source.group, slices, alignment, zero);
+  return EBB_LIKELY(span != nullptr) ? span : take_from_group_slow(source.group, slices, alignment, zero);
 }
 
 void arenas_lock_for_fork() {

@@ -443,6 +443,34 @@ TEST_F(Pass, ASparsePageAndItsEntryAreGoneBeforeItIsCounted) {
   freer.join();
 }
 
+// An arena's only free memory is in the scavenger's hand, or its entries in the table are: the allocation waits.
+TEST_F(Pass, TheLastFreeMemoryOfAnArenaIsWaitedFor) {
+  for (const char* point : {"purge.before_os", "table.before_os"}) {
+    ebb_arena_t arena;
+    ASSERT_TRUE(ebb_arena_reserve(4 * MiB, EBB_ARENA_EXCLUSIVE, &arena));
+    ebb_heap_t* heap = ebb_heap_new_in(arena);
+    void* p = ebb_heap_malloc(heap, 3 * MiB);
+    ASSERT_NE(p, nullptr);
+    memset(p, 1, 3 * MiB);
+    ebb_free(p);
+    let_time_pass_ms(100);
+    Interleaving steps;
+    steps.hold("pass", point);
+    std::thread running = steps.run("pass", [] { pass(); });
+    steps.wait_until_held("pass");
+    steps.hold("allocation", "lock.wait");
+    std::thread allocating = steps.run("allocation", [&] { p = ebb_heap_malloc(heap, 3 * MiB); });
+    EXPECT_TRUE(steps.wait_until_held_or_ended("allocation")) << "it was refused";
+    steps.release("pass");
+    if (!steps.has_ended("allocation")) steps.release("allocation");
+    allocating.join();
+    running.join();
+    EXPECT_NE(p, nullptr) << point;
+    ASSERT_TRUE(ebb_heap_destroy(heap));
+    ASSERT_TRUE(ebb_arena_release(arena));
+  }
+}
+
 // The structures of ended heaps: enough for several slices of them.
 class EndedHeaps : public Pass {
  protected:
