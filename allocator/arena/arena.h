@@ -247,8 +247,6 @@ class Arena {
   // table.cc
   void return_table(bool forced);
   bool return_table_step();
-  bool next_table_run_locked(Step* step);
-  void unlist_table_locked(Slice* span);
 
   // Inline: every large block is linked and unlinked.
   void link_purge_locked(Slice* span, uint8_t list) {
@@ -296,7 +294,6 @@ class Arena {
   static constexpr uint8_t kKeptList = 2, kTableList = 3, kNoList = 4;
   Slice* purge_lists_[4] = {nullptr, nullptr, nullptr, nullptr};
   uint32_t stale_slices_ = 0;  // purged since the table was last looked at
-  uint32_t table_span_ = 0, table_cursor_ = 0;  // the span that is looked at in pieces, and where the last one ended
   SpanBins bins_;
 };
 

@@ -245,7 +245,10 @@ bool Arena::purge_due() {
   EBB_TEST_POINT("purge.disarmed");
   count(Counter::k_purge_passes);
   uint32_t purged = 0;
-  while (purge_step(&purged) != Look::kDrained) EBB_TEST_POINT("purge.between");
+  while (purge_step(&purged) != Look::kDrained) {
+    EBB_TEST_POINT("purge.between");
+    return_table(false);
+  }
   return_table(false);
   LockGuard guard(lock_);
   if (!has_refused_) retry_distance_ = passes_to_retry_ = kFirstRetry;
@@ -280,7 +283,10 @@ void Arena::purge_all(uint8_t age) {
   }
   uint32_t purged = 0;
   for (;;) {
-    if (purge_step(&purged) != Look::kDrained) continue;
+    if (purge_step(&purged) != Look::kDrained) {
+      return_table(false);
+      continue;
+    }
     EBB_TEST_POINT("purge.drained");
     // Another thread may have begun a list since, and have its last run in hand: an empty list counts when no
     // step is in flight.

@@ -8,8 +8,12 @@
 //   one look:  take the span out of the free memory (kPurging), unlock, call the OS, lock, put it back, in no list
 //
 // Nobody can take the span meanwhile. The look holds g_purge_step_lock, as a purge step does, so a fork sees none half
-// done. The entries of the span's first and last slice stay, as its neighbours read them. The ages of a clean span are
-// zero anyway, so OS pages that hold nothing else go, too.
+// done. The entries of the span's first and last slice stay, as its neighbours read them, and a look writes to no others:
+// the table of a terabyte that was one block was never touched. The ages of a clean span are zero anyway, so OS pages
+// that hold nothing else go, too.
+//
+// A look returns what has become stale since the last one, however long the span: a mebibyte or two, so whoever waits
+// for it waits for well under a millisecond.
 #include "arena/arena.h"
 #include "base/bits.h"
 #include "base/test_point.h"
@@ -19,10 +23,6 @@
 
 namespace ebb {
 namespace {
-
-// A look gives back at most so much of the table, the entries of a gibibyte, so that whoever waits for it waits for
-// well under a millisecond. A longer span is looked at in pieces, whose border tags stay.
-constexpr uint32_t kEntriesAtATime = 2 * MiB / kPageStride;
 
 // While memory is in use and freed, the table is looked at each time that so much has been purged: a system call for
 // each free span must be worth it.
@@ -39,47 +39,29 @@ void purge_pages_within(void* begin, void* end) {
 
 }  // namespace
 
-// Takes a listed span out of the free memory, or the next piece of a long one.
-bool Arena::next_table_run_locked(Step* run) {
-  Slice* span = purge_lists_[kTableList];
-  if (span == nullptr) return false;
-  uint32_t begin = index_of(span), end = begin + span->slices;
-  bool goes_on = table_span_ == begin && table_cursor_ > begin && table_cursor_ < end;
-  run->first = goes_on ? table_cursor_ : begin;
-  run->slices = min_of(end - run->first, kEntriesAtATime);
-  table_span_ = begin;
-  table_cursor_ = run->first + run->slices;
-  cut_locked(span, run->first, run->slices);
-  // What is in front of the last piece has been looked at.
-  if (table_cursor_ == end && run->first != begin) unlist_table_locked(slice_at(table_, begin));
-  tag_locked(slice_at(table_, run->first), run->slices, SliceKind::kPurging);
-  return true;
-}
-
-void Arena::unlist_table_locked(Slice* span) {
-  if (span->list != kTableList) return;
-  unlink_purge_locked(span);
-  span->list = kNoList;
-}
-
 // False when no span is listed.
 bool Arena::return_table_step() {
   LockGuard step_guard(g_purge_step_lock);
-  Step run;
+  uint32_t first, slices;
   {
     LockGuard guard(lock_);
-    if (!next_table_run_locked(&run)) return false;
+    Slice* span = purge_lists_[kTableList];
+    if (span == nullptr) return false;
+    first = index_of(span);
+    slices = span->slices;
+    remove_free_locked(span);
+    tag_locked(span, slices, SliceKind::kPurging);
   }
   EBB_TEST_POINT("table.before_os");
-  purge_pages_within(slice_at(table_, run.first + 1), slice_at(table_, run.first + run.slices - 1));
-  purge_pages_within(ages_ + run.first, ages_ + run.first + run.slices);
+  purge_pages_within(slice_at(table_, first + 1), slice_at(table_, first + slices - 1));
+  purge_pages_within(ages_ + first, ages_ + first + slices);
   EBB_TEST_POINT("table.after_os");
   LockGuard guard(lock_);
-  give_locked(run.first, run.slices, false, kNoList);
+  give_locked(first, slices, false, kNoList);
   return true;
 }
 
-// At the end of a pass. `forced`: whatever it is worth. What an adopted range's own mapping reads as when it was given
+// Behind each step and at the end of a pass. `forced`: whatever it is worth. What an adopted range's own mapping reads as when it was given
 // back is the program's affair, so its table stays.
 void Arena::return_table(bool forced) {
   if (adopted_) return;
