@@ -94,11 +94,12 @@ class Arena {
   template <class Look>
   void for_each_dirty_run(const Slice* span, Look look) const {
     const uint8_t* ages = ages_ + index_of(span);
-    for (uint32_t i = 0; i < span->slices;) {
-      uint32_t end = i;
-      while (end < span->slices && ages[end] != 0) ++end;
-      if (i < end) look(span->start + (size_t{i} << kSliceShift), span->start + (size_t{end} << kSliceShift));
-      i = end + 1;
+    for (uint32_t begin = 0, left = span->dirty; left != 0;) {
+      while (ages[begin] == 0) ++begin;
+      uint32_t end = begin;
+      while (left != 0 && ages[end] != 0) ++end, --left;
+      look(span->start + (size_t{begin} << kSliceShift), span->start + (size_t{end} << kSliceShift));
+      begin = end;
     }
   }
 
