@@ -78,12 +78,15 @@ def build_plan(
     """Return the jobs of arms × selection × providers.
 
     `providers` None means those each workload's metrics ask for. Providers that count exactly run
-    `exact_repeats` times, all others `repeats` times, which may differ by provider (once where it does not say).
+    `exact_repeats` times, all others `repeats` times, which may differ by provider (once where it does not say), and
+    smaps as often as the workload wants at least.
     """
     jobs: list[Job] = []
     for workload, variant in selection:
         for provider in providers if providers is not None else providers_for(workload, counter):
             noisy = repeats if isinstance(repeats, int) else repeats.get(provider, 1)
+            if provider == "smaps":
+                noisy = max(noisy, workload.memory_runs)
             times = exact_repeats if provider == "callgrind" else noisy
             for repeat in range(times):
                 order = list(arms) if repeat % 2 == 0 else list(reversed(arms))

@@ -21,7 +21,7 @@ SETS = ("fixed", "speed", "memory", "gated")
 _KINDS = ("binary", "app", "gbench")
 _KEYS = {
     "name", "summary", "stresses", "kind", "binary", "command", "threads", "tags", "metrics", "timeout_s",
-    "memory", "variant", "region", "requires",
+    "memory", "memory_runs", "variant", "region", "requires",
 }  # fmt: skip
 _VARIANT_KEYS = {"name", "summary", "quick", "full", "counted", "in_quick"}
 _MEMORY_KEYS = {"series_label", "warmup_rounds"}
@@ -76,6 +76,8 @@ class Workload:
     requires: tuple[str, ...]
     """Programs that must be on PATH."""
     memory: MemorySeries | None
+    memory_runs: int
+    """Executions whose memory is looked at, at least: more than one where it differs with the places the OS chooses."""
     variants: tuple[Variant, ...]
 
     def variant(self, name: str) -> Variant:
@@ -215,9 +217,17 @@ def _load(path: Path, layout: Layout) -> Workload:
         timeout_s=float(fields.get("timeout_s", (int, float), 60)),
         region=region,
         requires=fields.strings("requires", ()),
+        memory_runs=_memory_runs(fields, where),
         memory=_memory(fields.get("memory", dict, {}), where),
         variants=_variants(fields.get("variant", list), where),
     )
+
+
+def _memory_runs(fields: _Fields, where: str) -> int:
+    runs = fields.get("memory_runs", int, 1)
+    if runs < 1:
+        raise CannotMeasure(f"{where}: memory_runs is {runs}, it must be at least 1.")
+    return int(runs)
 
 
 def _memory(table: dict[str, Any], where: str) -> MemorySeries | None:

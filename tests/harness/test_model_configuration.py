@@ -51,6 +51,7 @@ class TestManifest:
             ('kind = "binary"', 'kind = "app"', "lacks the key command"),
             ("threads = 1", "thread = 1", "unknown key thread"),
             ("threads = 1", 'region = "all"', "region is all"),
+            ("threads = 1", "memory_runs = 0", "memory_runs is 0, it must be at least 1"),
             ("quick = []", "quick = [1]", "strings only"),
             ("quick = []", "", "lacks the key quick"),
             ("warmup_rounds = 1", "warm_up = 1", "unknown key warm_up"),
@@ -155,6 +156,13 @@ class TestPlan:
         selection = select_set(load_workloads(checkout), "fixed")
         jobs = build_plan(self.arms(checkout, 1), selection, None, repeats=3)
         assert [job.provider for job in jobs] == ["callgrind"] + ["smaps"] * 3 + ["hyperfine"] * 3
+
+    def test_a_workload_may_want_more_looks_at_its_memory(self, checkout):
+        text = (checkout.workloads / "fake" / "workload.toml").read_text()
+        write_manifest(checkout, text.replace("threads = 1", "memory_runs = 5"))
+        selection = select_set(load_workloads(checkout), "fixed")
+        jobs = build_plan(self.arms(checkout, 1), selection, None, repeats=3)
+        assert [job.provider for job in jobs] == ["callgrind"] + ["smaps"] * 5 + ["hyperfine"] * 3
 
     @pytest.mark.parametrize(
         ("metric", "unit"),

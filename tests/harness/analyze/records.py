@@ -18,7 +18,7 @@ VARIANT = Variant("default", (), (), ())
 CHURN = Workload(
     name="churn", summary="", stresses="", kind="binary", folder=Path("."), command=(), binary="churn", threads=1,
     tags=frozenset({"gated"}), metrics=("instructions", "rss_bytes"), timeout_s=5.0, region="marked", requires=(),
-    memory=MemorySeries("round", 3), variants=(VARIANT,),
+    memory=MemorySeries("round", 3), memory_runs=1, variants=(VARIANT,),
 )  # fmt: skip
 
 
