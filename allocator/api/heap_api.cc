@@ -66,8 +66,8 @@ bool prepare_end(const char* operation, ebb_heap_t* handle) {
 // ended; the rest would cost a new heap's first block as much as finding memory for it.
 EBB_NOINLINE void* allocate_checked(ebb_heap_t* handle, size_t size) {
   Heap* heap = as_heap(handle);
-  bool may_be_alive = heap != nullptr && (heap->is_main() || first_class(heap)->serial.load(std::memory_order_relaxed) != 0);
-  if (EBB_LIKELY(may_be_alive)) return heap_allocate_slow(heap, size);
+  auto was_ended = [heap] { return !heap->is_main() && first_class(heap)->serial.load(std::memory_order_relaxed) == 0; };
+  if (EBB_LIKELY(heap != nullptr && !was_ended())) return heap_allocate_slow(heap, size);
   refuse_handle("allocation", handle);
   return nullptr;
 }

@@ -180,7 +180,8 @@ ProgramArena* arena_adopt(void* memory, size_t bytes, const ArenaTraits& traits)
 // The structures stand in memory of the allocator's own, and nothing else there is in the table of arenas.
 bool arena_is_alive(const void* p) {
   const Slice* slice = find_known_slice(p);
-  if (slice == nullptr || slice->kind != SliceKind::kMeta || reinterpret_cast<uintptr_t>(p) % kCacheLine != 0) return false;
+  if (slice == nullptr || slice->kind != SliceKind::kMeta) return false;
+  if (reinterpret_cast<uintptr_t>(p) % kCacheLine != 0) return false;
   const auto* arena = static_cast<const ProgramArena*>(p);
   return is_arena(arena) && arena->alive.load(std::memory_order_acquire);
 }

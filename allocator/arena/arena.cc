@@ -244,8 +244,8 @@ bool Arena::commit_locked(uint32_t top) {
   }
 }
 
-// Puts a free span, which has no free neighbour, into the lists. A clean one, for which `list` is not kNoList, is listed
-// for its table when it is long enough.
+// Puts a free span, which has no free neighbour, into the lists. A clean one, for which `list` is not kNoList, is
+// listed for its table when it is long enough.
 void Arena::insert_free_locked(uint32_t first, uint32_t slices, uint32_t dirty, uint8_t list) {
   Slice* span = slice_at(table_, first);
   span->dirty = dirty;
@@ -400,7 +400,7 @@ bool Arena::is_valid() {
     if (is_free && (before_free || span->dirty != span_dirty)) return false;
     if (is_free && (span->dirty != 0) != (span->list <= kKeptList)) return false;
     if (!is_free && span->dirty == 0 && span_dirty != 0) return false;
-    for (uint32_t inside = span->kind == SliceKind::kArena ? span->slices : is_free ? 0 : 1; inside < span->slices; ++inside) {
+    for (uint32_t inside = is_free ? 0 : 1; inside < span->slices && span->kind != SliceKind::kArena; ++inside) {
       if (is_first_of_used(slice_after(span, inside)->kind)) return false;
     }
     if (!is_free && span->kind != SliceKind::kPurging) used += span->slices;

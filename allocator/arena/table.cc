@@ -8,9 +8,9 @@
 //   one look:  take the span out of the free memory (kPurging), unlock, call the OS, lock, put it back, in no list
 //
 // Nobody can take the span meanwhile. The look holds g_purge_step_lock, as a purge step does, so a fork sees none half
-// done. The entries of the span's first and last slice stay, as its neighbours read them, and a look writes to no others:
-// the table of a terabyte that was one block was never touched. The ages of a clean span are zero anyway, so OS pages
-// that hold nothing else go, too.
+// done. The entries of the span's first and last slice stay, as its neighbours read them, and a look writes to no
+// others: the table of a terabyte that was one block was never touched. The ages of a clean span are zero anyway, so OS
+// pages that hold nothing else go, too.
 //
 // A look returns what has become stale since the last one, however long the span: a mebibyte or two, so whoever waits
 // for it waits for well under a millisecond.
@@ -61,8 +61,8 @@ bool Arena::return_table_step() {
   return true;
 }
 
-// Behind each step and at the end of a pass. `forced`: whatever it is worth. What an adopted range's own mapping reads as when it was given
-// back is the program's affair, so its table stays.
+// Behind each step and at the end of a pass. `forced`: whatever it is worth. What the mapping of an adopted range reads
+// as when it was given back is the program's affair, so its table stays.
 void Arena::return_table(bool forced) {
   if (adopted_) return;
   {

@@ -21,8 +21,8 @@ bool heap_delete(FirstClassHeap* heap, Heap* target);
 bool heap_destroy(FirstClassHeap* heap);
 
 // Whether this is a first-class heap at the moment; any address.
-inline bool heap_is_alive(const void* heap) {
-  return is_heap_structure(heap) && static_cast<const FirstClassHeap*>(heap)->serial.load(std::memory_order_relaxed) != 0;
+inline bool heap_is_alive(const void* p) {
+  return is_heap_structure(p) && static_cast<const FirstClassHeap*>(p)->serial.load(std::memory_order_relaxed) != 0;
 }
 
 // Goes through all first-class heaps; those that end meanwhile are passed over. For the scavenger and statistics.

@@ -116,8 +116,8 @@ bool lock_all(Page* chunk) {
   return true;
 }
 
-// Gives the memory of an unused chunk back. One that somebody looks at waits on, and one that the OS does not take waits
-// until it is unused the next time.
+// Gives the memory of an unused chunk back. One that somebody looks at waits on, and one that the OS does not take
+// waits until it is unused the next time.
 void cool(Page* chunk) {
   bool locked = lock_all(chunk);
   bool purged = locked && os::purge(chunk->start, kSliceBytes);
@@ -184,7 +184,6 @@ bool is_heap_structure(const void* p) {
 bool heap_structures_wait_locked() { return g_chunks.unused_count > kKeptUnused; }
 
 bool heap_structures_return_locked(bool forced) {
-  g_chunks.armed = false;
   // Where huge pages are to stay whole, so are these; in a fork handler all locks seem to be open.
   if ((!forced && option(Option::k_thp) == word::thp_full) || tls_holds_every_lock) return false;
   for (uint32_t left = g_chunks.unused_count; left > (forced ? 0 : kKeptUnused); --left) {
@@ -192,6 +191,7 @@ bool heap_structures_return_locked(bool forced) {
     if (!forced && !has_aged(oldest->cls)) break;
     cool(oldest);
   }
+  g_chunks.armed = false;
   return heap_structures_wait_locked();
 }
 

@@ -26,7 +26,7 @@ bool heap_structure_give_locked(FirstClassHeap* heap);
 // Whether a structure, used or not, is at this address; any address. Needs no lock.
 bool is_heap_structure(const void* p);
 
-// Gives the memory of unused ones back, when it is due or all of it. Returns whether some waits still.
+// Gives the memory of unused ones back, when it is due or all of it. Returns whether some waits still, for another pass.
 bool heap_structures_return_locked(bool forced);
 bool heap_structures_wait_locked();
 

@@ -34,7 +34,7 @@ bool worth_listing(const Page* page, uint32_t live) {
 
 // A page with few live blocks waits for the scavenger to punch holes in it. Counted behind its release: a punch sets
 // the count to zero before it looks, so it finds the page released, or the count tells of it afterwards. The page is
-// anybody's by then: its heap may be another one, or none, where it was given back and its entry in the slice table too.
+// anybody's by then: its heap may be another one, or none, where it was given back and its entry in the table, too.
 void count_sparse(const Page* page) {
   Heap* heap = page->heap.load(std::memory_order_relaxed);
   if (heap != nullptr && !heap->is_main()) first_class(heap)->has_sparse.store(true, std::memory_order_seq_cst);

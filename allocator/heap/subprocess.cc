@@ -88,7 +88,8 @@ Subprocess* subprocess_current() {
 // Its main heap knows it.
 bool subprocess_is_alive(const void* p) {
   const Slice* slice = find_known_slice(p);
-  if (slice == nullptr || slice->kind != SliceKind::kMeta || reinterpret_cast<uintptr_t>(p) % kCacheLine != 0) return false;
+  if (slice == nullptr || slice->kind != SliceKind::kMeta) return false;
+  if (reinterpret_cast<uintptr_t>(p) % kCacheLine != 0) return false;
   const auto* subprocess = static_cast<const Subprocess*>(p);
   const FirstClassHeap* main = subprocess->main.load(std::memory_order_relaxed);
   return heap_is_alive(main) && main->subprocess == subprocess && main->inherits;

@@ -16,7 +16,7 @@ void collect(bool force) {
   if (force) {
     sweep_parked_threads(kSweepAllNow);
     punch_sparse_pages(Punch::kAll);
-    heaps_return_structures(true);
+    if (heaps_return_structures(true)) announce_armed();
     uint8_t age = begin_forced_purge();
     for (Arena* arena = first_arena(); arena != nullptr; arena = arena->next) arena->purge_all(age);
   }

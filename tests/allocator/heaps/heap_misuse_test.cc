@@ -87,13 +87,14 @@ class NoHandle : public HeapMisuse, public testing::WithParamInterface<int> {
   }
   void* address() {
     char* of_heap = reinterpret_cast<char*>(heap_);
+    char* slice = reinterpret_cast<char*>(align_down(reinterpret_cast<uintptr_t>(of_heap), kSliceBytes));
     switch (GetParam()) {
       case 0: return block_;
       case 1: return static_cast<char*>(large_) + 2 * MiB;
       case 2: return &local_;
       case 3: return reinterpret_cast<void*>(64);
       case 4: return of_heap + kCacheLine;
-      case 5: return reinterpret_cast<void*>(align_down(reinterpret_cast<uintptr_t>(of_heap), kSliceBytes) + kSliceBytes - kCacheLine);
+      case 5: return slice + kSliceBytes - kCacheLine;
       case 6: return g_cage.base;                      // the table
       default: return g_cage.base + g_cage.size - 64;  // never handed out
     }
