@@ -13,16 +13,19 @@ struct Entry {
   std::atomic<uintptr_t> begin{0}, end{0};  // of the slices that blocks may lie in
   std::atomic<char*> table{nullptr};
   std::atomic<char*> memory{nullptr};  // of the table's first entry
+  std::atomic<Arena*> arena{nullptr};
 
-  void set(uintptr_t begin_address, uintptr_t end_address, char* table_start, char* memory_start) {
+  void set(uintptr_t begin_address, uintptr_t end_address, char* table_start, char* memory_start, Arena* of_arena) {
     begin.store(begin_address, std::memory_order_release);
     end.store(end_address, std::memory_order_release);
     table.store(table_start, std::memory_order_release);
     memory.store(memory_start, std::memory_order_release);
+    arena.store(of_arena, std::memory_order_release);
   }
   void copy(const Entry& from) {
     set(from.begin.load(std::memory_order_relaxed), from.end.load(std::memory_order_relaxed),
-        from.table.load(std::memory_order_relaxed), from.memory.load(std::memory_order_relaxed));
+        from.table.load(std::memory_order_relaxed), from.memory.load(std::memory_order_relaxed),
+        from.arena.load(std::memory_order_relaxed));
   }
 };
 
@@ -41,7 +44,12 @@ uintptr_t end_of(const Arena::Range& range) {
   return reinterpret_cast<uintptr_t>(range.memory) + (uintptr_t{range.high} << kSliceShift);
 }
 
-Slice* find_in(const Copy& copy, uintptr_t address) {
+struct Found {
+  Slice* slice = nullptr;
+  Arena* arena = nullptr;
+};
+
+Found find_in(const Copy& copy, uintptr_t address) {
   size_t low = 0, high = copy.count.load(std::memory_order_acquire);
   while (low < high) {
     size_t middle = (low + high) / 2;
@@ -52,27 +60,32 @@ Slice* find_in(const Copy& copy, uintptr_t address) {
       low = middle + 1;
     } else {
       uintptr_t memory = reinterpret_cast<uintptr_t>(entry.memory.load(std::memory_order_acquire));
-      return slice_at(entry.table.load(std::memory_order_acquire), (address - memory) >> kSliceShift);
+      return {slice_at(entry.table.load(std::memory_order_acquire), (address - memory) >> kSliceShift),
+              entry.arena.load(std::memory_order_acquire)};
     }
   }
-  return nullptr;
+  return {};
 }
 
-}  // namespace
-
-Slice* address_map_find(uintptr_t address) {
+Found find(uintptr_t address) {
   uint64_t version = g_version.load(std::memory_order_acquire);
   for (;;) {
-    Slice* slice = find_in(g_copies[version & 1], address);
+    Found found = find_in(g_copies[version & 1], address);
     // The copy is written to only after the version has moved on; its fields are stored with release and loaded
     // with acquire order, so whoever read such a field sees that here.
     uint64_t now = g_version.load(std::memory_order_relaxed);
-    if (EBB_LIKELY(now == version)) return slice;
+    if (EBB_LIKELY(now == version)) return found;
     version = g_version.load(std::memory_order_acquire);
   }
 }
 
-bool address_map_add_locked(const Arena::Range& range) {
+}  // namespace
+
+Slice* address_map_find(uintptr_t address) { return find(address).slice; }
+
+Arena* address_map_find_arena(uintptr_t address) { return find(address).arena; }
+
+bool address_map_add_locked(Arena* arena, const Arena::Range& range) {
   uint64_t version = g_version.load(std::memory_order_relaxed);
   const Copy& from = g_copies[version & 1];
   Copy& to = g_copies[(version + 1) & 1];
@@ -83,7 +96,7 @@ bool address_map_add_locked(const Arena::Range& range) {
   for (; i < count && from.entries[i].begin.load(std::memory_order_relaxed) < begin; ++i) {
     to.entries[i].copy(from.entries[i]);
   }
-  to.entries[i].set(begin, end_of(range), range.table, range.memory);
+  to.entries[i].set(begin, end_of(range), range.table, range.memory, arena);
   for (; i < count; ++i) to.entries[i + 1].copy(from.entries[i]);
   to.count.store(count + 1, std::memory_order_release);
   g_version.store(version + 1, std::memory_order_release);

@@ -14,8 +14,11 @@ namespace ebb {
 // The metadata of the slice at `address`; null when no range holds it. Lock-free.
 Slice* address_map_find(uintptr_t address);
 
-// Adds a range of slices; false when the map is full.
-bool address_map_add_locked(const Arena::Range& range);
+// The arena whose range holds `address`; null when none does. Lock-free.
+Arena* address_map_find_arena(uintptr_t address);
+
+// Adds an arena's range of slices; false when the map is full.
+bool address_map_add_locked(Arena* arena, const Arena::Range& range);
 // Removes the range that begins at `start`, the memory of its first usable slice.
 void address_map_remove_locked(const char* start);
 

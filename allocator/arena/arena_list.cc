@@ -32,7 +32,7 @@ bool arena_publish_locked(Arena* arena, const Arena::Range& range, ArenaGroup gr
     if (g_arena_count == kMostArenas) return false;
     id = g_arena_count;
   }
-  if (mapped && !address_map_add_locked(range)) return false;
+  if (mapped && !address_map_add_locked(arena, range)) return false;
   arena->set_group(group);
   arena->initialise(id, range);
   if (!is_new) return true;

@@ -128,13 +128,10 @@ namespace {
 using LookUp = Slice* (Arena::*)(const void*) const;
 
 EBB_COLD Slice* look_up_outside(const void* p, LookUp look_up) {
-  Slice* slice = nullptr;
-  for (Arena* arena = first_arena(); slice == nullptr && arena != nullptr; arena = arena->next) {
-    if (arena == &g_cage_arena) continue;
-    LockGuard guard(arena->lookup_lock());
-    slice = (arena->*look_up)(p);
-  }
-  return slice;
+  Arena* arena = address_map_find_arena(reinterpret_cast<uintptr_t>(p));
+  if (arena == nullptr) return nullptr;
+  LockGuard guard(arena->lookup_lock());
+  return (arena->*look_up)(p);
 }
 
 }  // namespace
